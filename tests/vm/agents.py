@@ -151,6 +151,8 @@ class Half:
     agent: asyncio.subprocess.Process | None = None
     machine: asyncio.subprocess.Process | None = None
     events: list[Json] = field(default_factory=list)
+    metrics: Json = field(default_factory=dict)
+    """The latest."""
     is_read: asyncio.Event = field(default_factory=asyncio.Event)
     """Cleared while nobody reads what the agent reports."""
     _reading: asyncio.Task[None] | None = None
@@ -177,7 +179,11 @@ class Half:
     async def _read(self, agent: asyncio.subprocess.Process) -> None:
         assert agent.stdout is not None
         async for line in agent.stdout:
-            self.events.append(json.loads(line))
+            event: Json = json.loads(line)
+            if event["event"] == "metrics":
+                self.metrics = event
+            else:
+                self.events.append(event)
             await self.is_read.wait()
 
     async def order(self, do: str, **arguments: Any) -> None:
@@ -479,6 +485,6 @@ async def trial(network: Network, folder: Path, names: list[tuple[str, float]]) 
             wrong.append(f"both sides sent: {pair.segments}")
         if pair.missing:
             wrong.append(f"frames {pair.missing[:5]} were lost")
-        events = {half.name: [event for event in half.events if event["event"] != "metrics"] for half in pair.halves}
+        events = {half.name: half.events for half in pair.halves}
         errors = "; ".join(f"{half.name}: {half.errors.strip()}" for half in pair.halves if half.errors.strip())
         return [f"{names} after {time.monotonic() - began:.1f} s: {reason}: {events} {errors}" for reason in wrong]

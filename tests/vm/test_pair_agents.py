@@ -17,6 +17,8 @@ from tests.vm.agents import Half, Network, double_faults, single_faults, trial, 
 AT_ONCE = 8
 """Pairs that are tried at once: they wait more than they compute."""
 JOINERS = 40
+VERSION = 4
+"""Of what agents speak."""
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +91,19 @@ def test_an_agent_whose_reports_nobody_reads_serves_on(network: Network, tmp_pat
     asyncio.run(play())
 
 
+def test_status_figures_are_of_this_moment(network: Network, tmp_path: Path) -> None:
+    async def play() -> None:
+        with network.watched():
+            async with whole_pair(network, tmp_path, patience_ms=20_000) as pair:
+                primary = pair.primary
+                await until(lambda: primary.metrics.get("round_trip_ms") is not None)
+                assert primary.metrics["log_mbit_per_s"] > 0
+                pair.secondary.signal(signal.SIGSTOP, "machine")
+                await until(lambda: primary.metrics["lag_ms"] > 1500)  # though nothing is replayed that could tell
+
+    asyncio.run(play())
+
+
 def hello(name: str, key: str, is_log: bool) -> bytes:
     """The first message of an agent, as postcard encodes it."""
 
@@ -96,7 +111,7 @@ def hello(name: str, key: str, is_log: bool) -> bytes:
         assert len(value) < 128
         return bytes([len(value)]) + value.encode()
 
-    body = bytes([0, 3]) + text(name) + bytes([0, is_log]) + text(key)
+    body = bytes([0, VERSION]) + text(name) + bytes([0, is_log]) + text(key)
     return struct.pack(">I", len(body)) + body
 
 

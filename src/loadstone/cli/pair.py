@@ -21,6 +21,7 @@ from loadstone.platforms.pair.disk import Disks, Reads
 from loadstone.platforms.pair.fitness import Finding, findings, refusal
 from loadstone.platforms.pair.keeper import Keeper
 from loadstone.platforms.pair.machine import PairMachine
+from loadstone.platforms.pair.sizing import MEASURED_MBIT_PER_S, log_bandwidth
 from loadstone.platforms.pair.status import StatusWatch, status_rows
 from loadstone.platforms.registry import read_machine
 from loadstone.services import reference
@@ -132,6 +133,45 @@ def status(name: Annotated[str | None, typer.Argument(help="Name of a pair. Defa
 def metrics() -> Exit:
     """Print the status of all pairs in Prometheus's text format, as `loadstone serve` has it at /pairs/metrics."""
     out.print(pair_metrics(asyncio.run(control.statuses())), end="", soft_wrap=True, highlight=False, markup=False)
+    return Exit.PASS
+
+
+@app.command("size")
+def size(
+    disk_read_mbytes: Annotated[
+        float, typer.Option(min=0, max=1e6, help="Rate of reads from a shared disk, in megabytes per second.")
+    ] = 0,
+    net_rx_mbits: Annotated[
+        float, typer.Option(min=0, max=1e6, help="Rate of received network traffic, in Mbit/s.")
+    ] = 0,
+    frame_bytes: Annotated[
+        float, typer.Option(min=64, max=9018, help="Mean size of received frames, in bytes.")
+    ] = 1514,
+    link_mbits: Annotated[
+        float, typer.Option(min=1, max=1e6, help="Speed of the link between both sides, in Mbit/s.")
+    ] = 1000,
+    as_json: Json = False,
+) -> Exit:
+    """Estimate the log bandwidth of a protected machine, by the published rule and by a measured model."""
+    estimate = log_bandwidth(disk_read_mbytes, net_rx_mbits, frame_bytes, link_mbits)
+    if as_json:
+        out.print_json(json.dumps(estimate.as_json))
+        return Exit.PASS
+    table = Table("", "Mbit/s", show_edge=False)
+    table.add_row("published rule, (8 R + N) 1.2", f"{estimate.rule_mbit_per_s:.1f}")
+    table.add_row("measured model, before compression", f"{estimate.model_mbit_per_s:.3g}")
+    table.add_row("  of received frames", f"{estimate.network_mbit_per_s:.3g}")
+    table.add_row("  of disk reads (disks=shared, reads=log)", f"{estimate.disk_mbit_per_s:.3g}")
+    table.add_row("  of an idle machine", f"{estimate.idle_mbit_per_s:.2g}")
+    out.print(table)
+    if estimate.link_share > 1:
+        warn(f"The link of {link_mbits:g} Mbit/s is too slow: the log takes {100 * estimate.link_share:.0f} % of it.")
+    else:
+        say(f"The log takes {100 * estimate.link_share:.1f} % of a link of {link_mbits:g} Mbit/s.")
+    if estimate.is_extrapolated:
+        say(
+            f"The model was measured up to {MEASURED_MBIT_PER_S:g} Mbit/s received; beyond that it is an extrapolation."
+        )
     return Exit.PASS
 
 

@@ -11,6 +11,11 @@ Json = Mapping[str, Any]
 GAUGES: dict[str, tuple[str, Callable[[Json], float | None]]] = {
     "protected": ("1 where a secondary follows the machine that serves", lambda one: one["status"] == "protected"),
     "lag_seconds": ("How long ago that was recorded which the secondary replays now", lambda one: _s(one["lag_ms"])),
+    "round_trip_seconds": (
+        "Round trip between both sides, through their agents",
+        lambda one: _s(one.get("round_trip_ms")),
+    ),
+    "lost_frames": ("Frames that there was no room to hold", lambda one: one.get("lost_frames")),
     "log_bits_per_second": (
         "Log of the machine that serves",
         lambda one: None if one["log_mbit_per_s"] is None else 1e6 * one["log_mbit_per_s"],

@@ -19,6 +19,7 @@ STATUS: dict[str, Any] = {
     "secondary": {"name": "b", "place": "this host", "pid": 8, "tap": "tap2", "cpu_pct": 11.0, "memory_mib": 202},
     "log_mbit_per_s": 0.0072,
     "lag_ms": 3.5,
+    "round_trip_ms": 0.4,
     "slowed_pct": 45,
     "held_ms": {"p50": 0.22, "p99": 1.0, "max": 2.0},
     "recorded": 90,
@@ -37,6 +38,8 @@ def test_people_read_where_both_sides_are_and_how_far_apart() -> None:
     rows = dict(status_rows(STATUS))
     assert rows["secondary"] == "b on this host, process 8; CPU 11 %, 202 MiB"
     assert (rows["lag"], rows["log"], rows["slowed by"]) == ("3.5 ms", "0.0072 Mbit/s", "45 %")
+    assert rows["round trip"] == "0.40 ms"
+    assert dict(status_rows(STATUS | {"round_trip_ms": 1.8}))["round trip"].startswith("1.80 ms: above 1 ms")
     alone = dict(status_rows(ALONE))
     assert "secondary" not in alone
     assert alone["failed"] == "no memory"
@@ -47,6 +50,7 @@ def test_prometheus_gets_seconds_and_ratios_and_nothing_that_is_not_known() -> N
     text = pair_metrics([STATUS, ALONE | {"name": "bank"}])
     assert 'loadstone_pair_lag_seconds{pair="shop"} 0.0035' in text
     assert 'loadstone_pair_slowed_ratio{pair="shop"} 0.45' in text
+    assert 'loadstone_pair_round_trip_seconds{pair="shop"} 0.0004' in text
     assert 'loadstone_pair_log_bits_per_second{pair="shop"} 7200.0' in text
     assert 'loadstone_pair_protected{pair="bank"} 0.0' in text
     assert 'loadstone_pair_lag_seconds{pair="bank"}' not in text

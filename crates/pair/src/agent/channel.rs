@@ -20,7 +20,7 @@ use super::threads::{lock, spawn};
 use super::transmission;
 
 /// What both agents must speak; they must be of one build, since they compare hashes.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Longest message, and longest piece of log.
 const LONGEST: usize = 1 << 20;
 /// Longest mark: a read, and a little about it.
@@ -62,6 +62,10 @@ pub enum Message {
     Ended,
     /// It is going away.
     Leaving,
+    /// To be echoed at once; the sender's clock in nanoseconds.
+    Probe { at_ns: u64 },
+    /// The echo.
+    Echo { at_ns: u64 },
 }
 
 /// Both connections.

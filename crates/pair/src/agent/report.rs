@@ -67,6 +67,8 @@ pub struct Metrics {
     wire_bytes: u64,
     frames: u64,
     writes: u64,
+    /// Of the latest probe to the other side and back, through both agents; none before the first.
+    pub round_trip_ns: Option<u64>,
 }
 
 /// Steps of the distribution of holding times for each halving of what lies beyond.
@@ -87,6 +89,7 @@ impl Metrics {
             wire_bytes: 0,
             frames: 0,
             writes: 0,
+            round_trip_ns: None,
         })
     }
 
@@ -119,6 +122,7 @@ impl Metrics {
             "log_bytes": self.log_bytes,
             "log_mbit_per_s": log_mbit_per_s,
             "wire_bytes": self.wire_bytes,
+            "round_trip_ms": self.round_trip_ns.map(|took| took as f64 / 1e6),
             "frames": self.frames,
             "writes": self.writes,
             "held_curve": curve,

@@ -11,6 +11,8 @@ from loadstone.platforms.pair.side import Side
 
 Json = dict[str, Any]
 MIB = 1 << 20
+ADVISED_ROUND_TRIP_MS = 1.0
+"""Longest round trip between both sides that VMware's paper of 2009 advises."""
 
 
 @dataclass
@@ -56,8 +58,8 @@ def status_of(machine: PairMachine) -> str:
 
 def told(metrics: Mapping[str, Any]) -> Json:
     """Of what the agent of the side that serves measured, what people ask for."""
-    names = ("lag_ms", "slowed_pct", "held_ms", "recorded", "received", "executed", "frames", "waiting")
-    return {name: metrics.get(name) for name in names}
+    names = ("lag_ms", "round_trip_ms", "slowed_pct", "held_ms", "recorded", "received", "executed", "frames")
+    return {name: metrics.get(name) for name in (*names, "waiting", "lost_frames")}
 
 
 def status_rows(looked: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -70,9 +72,16 @@ def status_rows(looked: Mapping[str, Any]) -> list[tuple[str, str]]:
             rows.append((role, f"{side['name']} on {side['place']}, process {side['pid']}; {use}"))
     rows.append(("lag", _of(looked["lag_ms"], "ms")))
     rows.append(("log", _of(looked["log_mbit_per_s"], "Mbit/s", 4)))
+    round_trip_ms = looked.get("round_trip_ms")
+    rows.append(("round trip", _of(round_trip_ms, "ms", 2) + _advice(round_trip_ms)))
     rows.append(("slowed by", _of(looked["slowed_pct"], "%", 0)))
     rows.append(("outputs held, median", _of((looked["held_ms"] or {}).get("p50"), "ms", 2)))
     return rows + [("failed", failure) for failure in looked["failures"]]
+
+
+def _advice(round_trip_ms: float | None) -> str:
+    is_long = round_trip_ms is not None and round_trip_ms > ADVISED_ROUND_TRIP_MS
+    return f": above {ADVISED_ROUND_TRIP_MS:g} ms, every output waits for it" if is_long else ""
 
 
 def _of(value: float | None, unit: str, digits: int = 1) -> str:

@@ -241,6 +241,7 @@ impl Agent {
         }
         if self.reported.elapsed() >= REPORTED {
             self.reported = Instant::now();
+            self.peer.say(&Message::Probe { at_ns: self.clock.now_ns() });
             self.report_metrics();
         }
     }

@@ -8,6 +8,7 @@ use crate::agent::channel::{Channel, Message};
 use crate::agent::link::Ends;
 use crate::agent::replication::Base;
 use crate::agent::report::report;
+use crate::agent::threads::lock;
 use crate::machine::{Input, Phase};
 
 impl Agent {
@@ -88,6 +89,11 @@ impl Agent {
             Message::Left { number } => self.takeover.shadow.left(number),
             Message::Welcome { position } => self.log.expect_welcome(position),
             Message::Follows => report(&json!({ "event": "protected", "generation": self.side.generation })),
+            Message::Probe { at_ns } => self.peer.say(&Message::Echo { at_ns }),
+            Message::Echo { at_ns } => {
+                let took_ns = self.clock.now_ns().saturating_sub(at_ns);
+                lock(&self.metrics).round_trip_ns = Some(took_ns);
+            }
             Message::Ended | Message::Dismissed => self.happened(Input::PeerEnded),
             Message::Leaving => self.happened(Input::ChannelLost),
             _ => {}
