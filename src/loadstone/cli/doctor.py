@@ -18,11 +18,11 @@ from loadstone.host.programs import driver, server
 from loadstone.measure.doctor import Advice, Finding, examine
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MachineSpec
-from loadstone.model.service import EMBEDDED, ServiceRole
+from loadstone.model.service import EMBEDDED
 from loadstone.platforms.registry import platform_kinds
 from loadstone.platforms.vm.accelerator import kept, remembered
 from loadstone.platforms.vm.settings import Accelerator
-from loadstone.services.registry import service_kinds
+from loadstone.services.registry import service_kinds, service_roles
 from loadstone.testbed.software import is_there
 
 WORDS = 90
@@ -79,7 +79,7 @@ def _platforms() -> Iterator[Advice]:
 
 def _services() -> Iterator[tuple[str, list[str]]]:
     """Every service that is not ours, by its role and name, with the packages that it misses here."""
-    for role in ServiceRole:
+    for role in service_roles():
         for name, kind in service_kinds(role).items():
             if name != EMBEDDED:
                 every = [kind.needs, *kind.mechanisms.values()]

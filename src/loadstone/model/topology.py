@@ -19,6 +19,11 @@ def topology_of(need: str) -> Topology:
     return {topology.need: topology for topology in topologies()}[need]
 
 
+def ledgers() -> tuple[str, ...]:
+    """Returns what audits of applications count, without repeats."""
+    return tuple(dict.fromkeys(ledger for topology in topologies() for ledger in topology.ledgers))
+
+
 def topologies_with(choice: str) -> tuple[Topology, ...]:
     """Returns the topologies that a choice applies to."""
     return tuple(topology for topology in topologies() if choice in topology.choices)

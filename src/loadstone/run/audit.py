@@ -2,12 +2,13 @@
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter
 
 from loadstone.host.http import get
 from loadstone.model.target import Target
+from loadstone.model.topology import ledgers
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import AUDIT, HASHES
 
@@ -36,17 +37,25 @@ class TableRule:
 class Holdings:
     """What the application says that it holds."""
 
-    orders: HeldTotal = HeldTotal()
-    work_orders: HeldTotal = HeldTotal()
-    additions: HeldTotal = HeldTotal()
+    totals: Mapping[str, HeldTotal] = field(default_factory=dict)
+    """By ledger, as topologies declare them; what is not there is nothing."""
     rules: tuple[TableRule, ...] = ()
 
-    def of(self, what: str) -> HeldTotal:
-        """One kind of thing: `orders`, `work_orders` or `additions`."""
-        return {"orders": self.orders, "work_orders": self.work_orders, "additions": self.additions}[what]
+    def of(self, ledger: str) -> HeldTotal:
+        """One ledger's total."""
+        return self.totals.get(ledger, HeldTotal())
+
+    @classmethod
+    def read(cls, answer: bytes) -> "Holdings":
+        """Reads the answer of an audit. Raises ValueError."""
+        content = _CONTENT.validate_json(answer)
+        totals = {ledger: _TOTAL.validate_python(content[ledger]) for ledger in ledgers() if ledger in content}
+        return cls(totals, _RULES.validate_python(content.get("rules", ())))
 
 
-_HOLDINGS: TypeAdapter[Holdings] = TypeAdapter(Holdings)
+_CONTENT: TypeAdapter[dict[str, object]] = TypeAdapter(dict[str, object])
+_TOTAL: TypeAdapter[HeldTotal] = TypeAdapter(HeldTotal)
+_RULES: TypeAdapter[tuple[TableRule, ...]] = TypeAdapter(tuple[TableRule, ...])
 
 
 async def read_holdings(target: Target) -> Holdings | None:
@@ -54,7 +63,7 @@ async def read_holdings(target: Target) -> Holdings | None:
     if target.http is None:
         return None
     with contextlib.suppress(OSError, ValueError):  # pydantic's errors are ValueErrors
-        return _HOLDINGS.validate_json(await get(target.http, PATH, TIMEOUT_S))
+        return Holdings.read(await get(target.http, PATH, TIMEOUT_S))
     return None
 
 

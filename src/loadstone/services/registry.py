@@ -23,6 +23,12 @@ def service_kinds(role: str) -> Mapping[str, ServiceKind]:
     return {kind.name: kind for kind in sorted((kind for kind in declared if kind.role == role), key=_order)}
 
 
+def service_roles() -> list[str]:
+    """All roles that a service has, those of the program in the order of their declaration."""
+    declared: list[ServiceKind] = declared_in(kinds, "KIND")
+    return list(dict.fromkeys((*map(str, ServiceRole), *(kind.role for kind in declared))))
+
+
 def _order(kind: ServiceKind) -> tuple[bool, str]:
     return kind.name != EMBEDDED, kind.name
 

@@ -11,4 +11,5 @@ TOPOLOGY = Topology(
     peers=(DATABASE,),
     balancer=BALANCER,
     data=TABLES,
+    ledgers=("orders",),
 )

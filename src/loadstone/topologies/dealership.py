@@ -10,5 +10,6 @@ TOPOLOGY = Topology(
     rank=20,
     front=TopologyRole(name="app", service="dealership"),
     peers=(DATABASE,),
+    ledgers=("orders", "work_orders"),
     users_per_rate=DEALERS_PER_RATE,
 )

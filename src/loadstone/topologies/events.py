@@ -16,5 +16,6 @@ TOPOLOGY = Topology(
     ),
     balancer=BALANCER,
     data=TABLES,
+    ledgers=("additions",),
     shared_files=("pictures", "--only-fill", "--folder"),
 )

@@ -1,6 +1,6 @@
 """What a `workload.toml` says: the typed sections, as a user writes them; checked further in the workloads' room."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from loadstone.model.reading import Section
 from loadstone.model.service import Mechanism
-from loadstone.model.topology import topologies
+from loadstone.model.topology import ledgers, topologies
 from loadstone.model.workload.bounds import (
     LARGEST_WHOLE,
     LONGEST_S,
@@ -31,11 +31,23 @@ WEB = "web"
 
 def _known_need(need: str) -> str:
     """Refuses a kind of server that no topology declares."""
-    known = [topology.need for topology in topologies()]
-    if need not in known:
-        expected = " or ".join((", ".join(map(repr, known[:-1])), repr(known[-1])))
-        raise PydanticCustomError("enum", "Input should be {expected}", {"expected": expected})
-    return need
+    return _of_list(need, [topology.need for topology in topologies()])
+
+
+def _known_ledger(ledger: str) -> str:
+    """Refuses a ledger that no topology declares."""
+    return _of_list(ledger, ledgers())
+
+
+def _of_list(value: str, known: Sequence[str]) -> str:
+    if value not in known:
+        raise PydanticCustomError("enum", "Input should be {expected}", {"expected": _alternatives(known, "'")})
+    return value
+
+
+def _alternatives(values: Sequence[str], quote: str) -> str:
+    quoted = [f"{quote}{value}{quote}" for value in values]
+    return " or ".join((", ".join(quoted[:-1]), quoted[-1]))
 
 
 @dataclass(frozen=True)
@@ -74,9 +86,9 @@ class Header(Section):
     mechanisms: tuple[Mechanism, ...] = Field(
         default=(), description=f"how a web server may generate responses, a list of {', '.join(map(str, Mechanism))}"
     )
-    audit: Literal["orders", "work_orders", "additions"] | None = Field(
+    audit: Annotated[str, AfterValidator(_known_ledger)] | None = Field(
         default=None,
-        description="data that is audited after a run: `orders`, `work_orders` or `additions`",
+        description=f"data that is audited after a run: {_alternatives(ledgers(), '`')}",
     )
     companions: dict[Name, Positive] = Field(
         default_factory=dict, description="workloads played with it, { name = sessions of it for each of ours }"
