@@ -25,7 +25,7 @@ HELD: set[str] = set()
 async def held_testbed(logs: Path) -> AsyncIterator[TestbedContext]:
     """Opens a testbed that a fixture of a module keeps up: nothing on it counts as left by a test."""
     async with open_testbed(logs) as base:
-        name = base.here.journal.name
+        name = base.local.journal.name
         HELD.add(name)
         try:
             yield base

@@ -193,7 +193,7 @@ def test_one_place_reaches_another(place: Place, other: Machine) -> None:
 
 
 def test_an_error_inside_takes_everything_down(place: Place) -> None:
-    journal, processes = place.base.here.journal.name, held_processes()
+    journal, processes = place.base.local.journal.name, held_processes()
 
     async def fail() -> None:
         async with place.stack:

@@ -249,7 +249,7 @@ def test_making_networks_is_heard_by_nobody_as_a_signal(tmp_path: Path) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: heard.append(1))
         for _ in range(5):
             async with open_testbed(tmp_path) as base:
-                await base.here.fabric.tap(PUBLIC, None)
+                await base.local.fabric.tap(PUBLIC, None)
         await asyncio.sleep(0.1)
 
     asyncio.run(play())

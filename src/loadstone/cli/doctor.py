@@ -23,7 +23,7 @@ from loadstone.platforms.registry import platform_kinds
 from loadstone.platforms.vm.accelerator import kept, remembered
 from loadstone.platforms.vm.settings import Accelerator
 from loadstone.services.registry import service_kinds, service_roles
-from loadstone.testbed.software import is_there
+from loadstone.testbed.software import has_file
 
 WORDS = 90
 """Letters of a reason that a table shows."""
@@ -85,7 +85,7 @@ def _services() -> Iterator[tuple[str, list[str]]]:
                 every = [kind.needs, *kind.mechanisms.values()]
                 yield (
                     f"{role} {name}",
-                    sorted({package for one in every for at, package in one.items() if not is_there(at)}),
+                    sorted({package for one in every for at, package in one.items() if not has_file(at)}),
                 )
 
 

@@ -16,7 +16,7 @@ PROGRAM = "/usr/sbin/apache2"
 NEEDS = {PROGRAM: "apache2-bin"}
 VERSION = f"{PROGRAM} -v | head -n 1"
 MODULES = "/usr/lib/apache2/modules"
-SAYS = {"apache": StatusSource(f"{STATUS}?auto", read_status)}
+STATUS_SOURCES = {"apache": StatusSource(f"{STATUS}?auto", read_status)}
 ALWAYS = ("status", "authz_core", "alias", "mime", "env", "ssl", "socache_shmcb", "headers")
 """Modules of every server."""
 
@@ -93,7 +93,7 @@ def serving(site: Site) -> str:
     return f"exec {shlex.join([*NOT_ROOT, PROGRAM, '-DFOREGROUND', '-f', f'{site.folder}/{CONFIGURATION}'])}"
 
 
-def http(site: Site, pool: Pool, modules: Sequence[str], served: str) -> str:
+def http(site: Site, pool: Pool, modules: Sequence[str], content: str) -> str:
     """Over HTTP and TLS; everything written below one folder. What is served is given."""
     settings = SETTINGS[site.tuning]
     loaded = "".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so\n" for name in (pool.module, *ALWAYS, *modules))
@@ -107,7 +107,7 @@ def http(site: Site, pool: Pool, modules: Sequence[str], served: str) -> str:
         f"SSLSessionCache shmcb:{site.folder}/tls({settings.tls_sessions_bytes})\n"
         f"{LOG.format(folder=site.folder) if settings.logs_requests else ''}"
         f"ExtendedStatus {'On' if settings.tells_all else 'Off'}\n"
-        f"<Location {STATUS}>\n    SetHandler server-status\n    Require all granted\n</Location>\n{served}"
+        f"<Location {STATUS}>\n    SetHandler server-status\n    Require all granted\n</Location>\n{content}"
         f"<VirtualHost *:{site.tls_port}>\n    SSLEngine on\n    SSLCertificateFile {site.certificates}/server.pem\n"
         f"    SSLCertificateKeyFile {site.certificates}/server-key.pem\n</VirtualHost>\n"
     )
@@ -117,10 +117,14 @@ def php_handler(site: Site) -> tuple[str, str]:
     """What gives requests to PHP's process manager, to which connections are kept where it is tuned; and its lines.
     What it keeps is also the most that each process opens, so that together they never hold more than there are.
     """
-    at = f"unix:{site.folder}/{php.SOCKET}|fcgi://php"
-    most = php.SETTINGS[site.tuning].children // EVENT[site.tuning].processes if site.tuning is Tuning.TUNED else 0
-    kept = f'<Proxy "{at}">\n    ProxySet enablereuse=on max={most}\n</Proxy>\n' if most else ""
-    return f'"proxy:{at}"', kept
+    address = f"unix:{site.folder}/{php.SOCKET}|fcgi://php"
+    max_connections = (
+        php.SETTINGS[site.tuning].children // EVENT[site.tuning].processes if site.tuning is Tuning.TUNED else 0
+    )
+    lines = (
+        f'<Proxy "{address}">\n    ProxySet enablereuse=on max={max_connections}\n</Proxy>\n' if max_connections else ""
+    )
+    return f'"proxy:{address}"', lines
 
 
 def php_status(handler: str) -> str:

@@ -5,14 +5,14 @@ from loadstone.services.kind import Site
 from loadstone.services.sites import FILES, SITE
 
 
-def configuration(site: Site, pool: apache.Pool, modules: tuple[str, ...], handler: str, more: str) -> str:
+def configuration(site: Site, pool: apache.Pool, modules: tuple[str, ...], handler: str, extra: str) -> str:
     """With PHP, by a handler, for what is no file; files have dates and no tags, as the reference server's have."""
-    told = "".join(f"SetEnv {name} {value}\n" for name, value in php.told(site).items())
+    environment = "".join(f"SetEnv {name} {value}\n" for name, value in php.page_environment(site).items())
     files = "|".join(FILES)
-    served = (
+    content = (
         f"DocumentRoot {site.folder}/{SITE}\nFileETag None\n"
         f'AliasMatch "^/(?!{files})" "{site.folder}/{php.PAGES}/index.php"\n'
         f"{apache.readable(f'{site.folder}/{SITE}')}"
-        f"{apache.readable(f'{site.folder}/{php.PAGES}', f'    SetHandler {handler}{chr(10)}')}{told}{more}"
+        f"{apache.readable(f'{site.folder}/{php.PAGES}', f'    SetHandler {handler}{chr(10)}')}{environment}{extra}"
     )
-    return apache.http(site, pool, modules, served)
+    return apache.http(site, pool, modules, content)

@@ -18,6 +18,6 @@ class DeclaredPage(TypedDict):
 @cache
 def declared_pages() -> dict[str, DeclaredPage]:
     """By workload and operation, as `banking/login`."""
-    said = launch.run([server(), "pages"], check=True).stdout
-    known: dict[str, DeclaredPage] = json.loads(said)
-    return known
+    output = launch.run([server(), "pages"], check=True).stdout
+    pages: dict[str, DeclaredPage] = json.loads(output)
+    return pages

@@ -23,11 +23,11 @@ CONNECTIONS, STATEMENTS = 48, 200
 JDBC = {"postgresql": "postgresql", "mysql": "mariadb"}
 """How Java calls what the applications' other implementation calls so."""
 FORM = replace(
-    tomcat.WHOLE,
-    path=(*tomcat.WHOLE.path, f"{tomcat.JARS}/postgresql.jar", f"{tomcat.JARS}/mariadb-java-client.jar"),
-    api=f"{tomcat.WHOLE.api}:{tomcat.HOME}/lib/tomcat-jdbc.jar:{tomcat.HOME}/lib/tomcat-util.jar",
+    tomcat.PACKAGED,
+    path=(*tomcat.PACKAGED.path, f"{tomcat.JARS}/postgresql.jar", f"{tomcat.JARS}/mariadb-java-client.jar"),
+    api=f"{tomcat.PACKAGED.api}:{tomcat.HOME}/lib/tomcat-jdbc.jar:{tomcat.HOME}/lib/tomcat-util.jar",
     needs={
-        **tomcat.WHOLE.needs,
+        **tomcat.PACKAGED.needs,
         f"{tomcat.JARS}/postgresql.jar": "libpostgresql-jdbc-java",
         f"{tomcat.JARS}/mariadb-java-client.jar": "libmariadb-java",
     },
@@ -44,28 +44,28 @@ class Application:
     patterns: Sequence[str]
     """What the servlet answers; the rest are files."""
     properties: Mapping[str, str] = field(default_factory=dict)
-    most_upload_bytes: int = 0
+    max_upload_bytes: int = 0
     jars: tuple[str, ...] = ()
     """What it takes from the distribution beside that, by path."""
 
 
 def program(site: Site, application: Application) -> Program:
     """Over a database that is filled already; as the user that starts it."""
-    at = f"{site.folder}/{SITE}"
+    site_folder = f"{site.folder}/{SITE}"
     form = replace(FORM, path=(*FORM.path, *application.jars), api=":".join((FORM.api, *application.jars)))
     servlets = {application.servlet: application.patterns}
     texts = {
-        tomcat.CONFIGURATION: tomcat.server_xml(site, {"": at}),
+        tomcat.CONFIGURATION: tomcat.server_xml(site, {"": site_folder}),
         f"{SITE}/{tomcat.WEB_XML}": tomcat.web_xml(
-            site.tuning, {STATUS: tomcat.STATUS_PAGE}, ("/",), servlets, application.most_upload_bytes
+            site.tuning, {STATUS: tomcat.STATUS_PAGE}, ("/",), servlets, application.max_upload_bytes
         ),
         f"{SITE}/WEB-INF/{tomcat.STATUS_PAGE}": tomcat.page(tomcat.STATUS_PAGE),
         **sources(application.workload),
     }
     steps = [
         tomcat.folders(site),
-        [SERVER, "fileset", application.workload, "--sessions", "1", at],
-        tomcat.compiling(f"{site.folder}/{SOURCES}/*.java", form, f"{at}/WEB-INF/classes"),
+        [SERVER, "fileset", application.workload, "--sessions", "1", site_folder],
+        tomcat.compiling(f"{site.folder}/{SOURCES}/*.java", form, f"{site_folder}/WEB-INF/classes"),
     ]
     properties = {
         "loadstone.database": jdbc(site.peers[ServiceRole.DATABASE]),
@@ -74,7 +74,7 @@ def program(site: Site, application: Application) -> Program:
         **application.properties,
     }
     command = tomcat.serving(site, properties, form)
-    return Program(command, texts, steps, status=tomcat.SAYS, version=shell(FORM.version))
+    return Program(command, texts, steps, status=tomcat.STATUS_SOURCES, version=shell(FORM.version))
 
 
 def jdbc(url: str) -> str:
@@ -88,8 +88,8 @@ def jdbc(url: str) -> str:
 def sources(workload: str) -> dict[str, str]:
     """An application's files by their names below a machine's folder."""
     ours = files("loadstone.suts").joinpath("java")
-    own = [file for folder in (COMMON, workload) for file in ours.joinpath(folder).iterdir()]
-    texts = {f"{SOURCES}/{file.name}": file.read_text() for file in own if file.name.endswith(".java")}
+    sources_of_both = [file for folder in (COMMON, workload) for file in ours.joinpath(folder).iterdir()]
+    texts = {f"{SOURCES}/{file.name}": file.read_text() for file in sources_of_both if file.name.endswith(".java")}
     return texts | {f"{SOURCES}/Facts.java": facts(workload)}
 
 

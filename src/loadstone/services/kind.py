@@ -62,7 +62,7 @@ class Program:
     """Written first, by their names below its folder."""
     prepare: Sequence[list[str]] = ()
     """Run before it, one after the other, and end with 0."""
-    beside: Mapping[str, list[str]] = field(default_factory=dict)
+    helpers: Mapping[str, list[str]] = field(default_factory=dict)
     """Programs that it needs, by what they are: started before it, in the foreground."""
     wait: list[str] = field(default_factory=list)
     """Runs beside it and ends with 0 when it answers; empty for what speaks first, or says itself where it answers."""
@@ -108,6 +108,6 @@ class ServiceKind:
         """Settings that differ."""
         return tuple(Tuning) if self.is_tuned and mechanism not in self.untuned else (Tuning.DEFAULT,)
 
-    def needed(self, mechanism: Mechanism | None = None) -> Mapping[str, str]:
+    def packages_for(self, mechanism: Mechanism | None = None) -> Mapping[str, str]:
         """Debian's packages by a file of theirs."""
         return {**self.needs, **(self.mechanisms[mechanism] if mechanism else {})}

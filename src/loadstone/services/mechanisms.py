@@ -33,16 +33,16 @@ def sources(site: Site) -> dict[str, str]:
     return {}
 
 
-def made(site: Site) -> list[list[str]]:
+def build_commands(site: Site) -> list[list[str]]:
     """Commands that make what is served, once the sources are there."""
     folder = ["mkdir", "-p", f"{site.folder}/{SITE}"]
-    at = f"{site.folder}/{PROGRAMS}"
+    programs = f"{site.folder}/{PROGRAMS}"
     match site.mechanism:
         case Mechanism.STATIC:
             count = str(site.directories)
             return [folder, [SERVER, "fileset", "static-files", "--sessions", count, f"{site.folder}/{SITE}"]]
         case Mechanism.C_CGI:
-            return [folder, ["cc", "-O2", "-o", f"{at}/printenv", f"{at}/printenv.c"]]
+            return [folder, ["cc", "-O2", "-o", f"{programs}/printenv", f"{programs}/printenv.c"]]
         case Mechanism.PERL_CGI:
-            return [folder, shell(f"chmod 755 {at}/printenv.pl")]
+            return [folder, shell(f"chmod 755 {programs}/printenv.pl")]
     return [folder]

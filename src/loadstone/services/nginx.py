@@ -16,7 +16,7 @@ PORT = 8080
 """Where it listens on a machine of its own."""
 NEEDS = {"/usr/sbin/nginx": "nginx-light"}
 VERSION = "/usr/sbin/nginx -v 2>&1"
-SAYS = {"nginx": StatusSource(STATUS, read_status)}
+STATUS_SOURCES = {"nginx": StatusSource(STATUS, read_status)}
 WORKER_FILES = 16_384
 """Open files a worker may have; a connection and the file it is sent take two. No tuning: with fewer, users who come
 would be turned away."""
@@ -67,13 +67,13 @@ def configuration(site: Site) -> str:
 def http(site: Site, servers: str) -> str:
     """The distribution's own where it matters, everything written below one folder; what is served is given."""
     settings = SETTINGS[site.tuning]
-    own = "".join(f"    {kind}_temp_path {site.folder}/{kind};\n" for kind in SPOOLS) + _tuned(settings)
+    settings_lines = "".join(f"    {kind}_temp_path {site.folder}/{kind};\n" for kind in SPOOLS) + _tuned(settings)
     log = f"{site.folder}/access.log" if settings.logs_requests else "off"
     return (
         f"daemon off;\nuser root;\npid {site.folder}/nginx.pid;\nworker_processes {site.threads};\n"
         f"worker_rlimit_nofile {WORKER_FILES};\nevents {{ worker_connections {WORKER_FILES // 2}; }}\n"
         "http {\n    default_type application/octet-stream;\n    types { text/html html; image/gif gif; }\n"
-        f"    access_log {log};\n    gzip on;\n    sendfile on;\n    tcp_nopush on;\n{own}{servers}}}\n"
+        f"    access_log {log};\n    gzip on;\n    sendfile on;\n    tcp_nopush on;\n{settings_lines}{servers}}}\n"
     )
 
 
@@ -89,8 +89,8 @@ def _tuned(settings: NginxSettings) -> str:
 
 def php_upstream(site: Site) -> str:
     """PHP's process manager, to which connections are kept where it is tuned."""
-    kept = f"keepalive {php.kept_connections(site.tuning, site.threads)}; " if site.tuning is Tuning.TUNED else ""
-    return f"    upstream php {{ server unix:{site.folder}/{php.SOCKET}; {kept}}}\n"
+    keep_alive = f"keepalive {php.kept_connections(site.tuning, site.threads)}; " if site.tuning is Tuning.TUNED else ""
+    return f"    upstream php {{ server unix:{site.folder}/{php.SOCKET}; {keep_alive}}}\n"
 
 
 def php_status(site: Site) -> str:
@@ -102,12 +102,12 @@ def php_status(site: Site) -> str:
     )
 
 
-def both_ways(site: Site, held: str) -> str:
+def http_and_tls(site: Site, locations: str) -> str:
     """A server over HTTP and TLS."""
     return (
         f"    server {{\n        listen {site.listen}:{site.port} backlog=4096;\n"
         f"        listen {site.listen}:{site.tls_port} ssl backlog=4096;\n"
         f"        ssl_certificate {site.certificates}/server.pem;\n"
         f"        ssl_certificate_key {site.certificates}/server-key.pem;\n"
-        f"        location = {STATUS} {{ stub_status; }}\n        {held}    }}\n"
+        f"        location = {STATUS} {{ stub_status; }}\n        {locations}    }}\n"
     )

@@ -20,7 +20,7 @@ FPM_CONFIGURATION = "php-fpm.conf"
 PROGRAM = "$(ls /usr/sbin/php-fpm* | tail -n 1)"
 """Debian's program has its version in its name."""
 VERSION = f"{PROGRAM} --version | head -n 1"
-SAYS = {"php": StatusSource(f"{PHP_STATUS}?json", read_status)}
+STATUS_SOURCES = {"php": StatusSource(f"{PHP_STATUS}?json", read_status)}
 NEEDS_FPM = {"/usr/sbin/php-fpm*": "php-fpm"}
 
 
@@ -65,7 +65,7 @@ def facts() -> str:
     return "<?php\n// Made from the workloads' declarations.\n\nreturn [\n" + "".join(rows) + "];\n"
 
 
-def told(site: Site) -> dict[str, str]:
+def page_environment(site: Site) -> dict[str, str]:
     """What the pages find in their environment."""
     return {"LOADSTONE_BACKEND": site.peers[ServiceRole.BACKEND], "LOADSTONE_FILES": f"{site.folder}/{SITE}"}
 

@@ -49,29 +49,29 @@ def statistics_command(listen: str, database: str) -> list[str]:
 def web_command(listen: str, backend: str, threads: int, names: Sequence[str]) -> list[str]:
     """The three web sites on two free ports of an address, with certificates for these names and addresses."""
     command = [SERVER, "web", "--until-stdin-ends", "--threads", str(threads), "--backend", backend]
-    words = [word for name in names for word in ("--name", name)]
-    return [*command, "--listen", f"{listen}:0", "--listen-tls", f"{listen}:0", *words]
+    options = [word for name in names for word in ("--name", name)]
+    return [*command, "--listen", f"{listen}:0", "--listen-tls", f"{listen}:0", *options]
 
 
 def certificate(names: Sequence[str]) -> dict[str, str]:
     """A new certificate for names and addresses: its files by name, that of its authority among them. Raises
     ServiceError.
     """
-    words = [word for name in names for word in ("--name", name)]
+    options = [word for name in names for word in ("--name", name)]
     with temporary_folder("certificate") as folder:
-        done = launch.run([server(), "certificate", str(folder), *words], timeout=CERTIFIED_S)
-        if done.returncode:
-            raise ServiceError(f"No certificate could be made: {done.stderr.strip()}")
+        outcome = launch.run([server(), "certificate", str(folder), *options], timeout=CERTIFIED_S)
+        if outcome.returncode:
+            raise ServiceError(f"No certificate could be made: {outcome.stderr.strip()}")
         return {file.name: file.read_text() for file in folder.iterdir()}
 
 
 def read_ready(line: str) -> Ready:
     """Reads a ready line; raises ServiceError for any other."""
     try:
-        said = json.loads(line)
-        if said["event"] != "ready":
+        ready = json.loads(line)
+        if ready["event"] != "ready":
             raise ValueError
-        sides = {key: Endpoint.parse(said[key]) if said[key] else None for key in ("http", "https")}
+        sides = {key: Endpoint.parse(ready[key]) if ready[key] else None for key in ("http", "https")}
     except (ValueError, KeyError, TypeError):
         raise ServiceError(f"The reference server said `{line.strip()}` instead of where it answers.") from None
-    return Ready(sides["http"], sides["https"], said.get("authority"))
+    return Ready(sides["http"], sides["https"], ready.get("authority"))

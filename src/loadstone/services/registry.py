@@ -37,20 +37,16 @@ def web_server(system: Reference, needs: ServerNeeds) -> tuple[ServiceKind, Mech
     """What answers for a web server alone, and by what: as asked, or by the first mechanism that the workload and the
     server have in common. Raises UsageError where they have none.
     """
-    kind = service_kind(ServiceRole.WEBSERVER, system.services.service)
-    wanted = system.services.mechanism
+    kind = service_kind(topology_of(needs.need).front.service, system.services.service)
+    requested = system.services.mechanism
     fitting = [mechanism for mechanism in needs.mechanisms if mechanism in kind.mechanisms]
-    chosen = wanted or next(iter(fitting), None)
+    chosen = requested or next(iter(fitting), None)
     if chosen is None or chosen not in fitting:
-        asked = (
-            f"`{system.services.mechanism}`"
-            if system.services.mechanism
-            else " or ".join(f"`{one}`" for one in needs.mechanisms)
-        )
-        able = ", ".join(sorted(kind.mechanisms))
-        possible = ", ".join(needs.mechanisms)
+        possible = (requested,) if requested else needs.mechanisms
+        refused = " or ".join(f"`{mechanism}`" for mechanism in possible)
         raise UsageError(
-            f"{kind.name} cannot answer this workload by {asked}: it has {able}, and that wants {possible}."
+            f"{kind.name} cannot answer this workload by {refused}: it has {', '.join(sorted(kind.mechanisms))}, "
+            f"and that wants {', '.join(needs.mechanisms)}."
         )
     return kind, chosen
 
@@ -93,14 +89,15 @@ def _refuse_unfit_front(system: Reference, needs: ServerNeeds, topology: Topolog
 def _refuse_untuned(system: Reference, kind: ServiceKind, mechanism: Mechanism | None = None) -> None:
     if system.services.tuning in kind.tunings(mechanism):
         return
-    known = [one.name for one in service_kinds(kind.role).values() if system.services.tuning in one.tunings(mechanism)]
-    by = f" for {mechanism}" if mechanism else ""
-    raise UsageError(f"`{kind.name}` has no {system.services.tuning} settings{by}. These have: {', '.join(known)}.")
+    kinds_of_role = service_kinds(kind.role).values()
+    tuned = [other.name for other in kinds_of_role if system.services.tuning in other.tunings(mechanism)]
+    suffix = f" for {mechanism}" if mechanism else ""
+    raise UsageError(f"`{kind.name}` has no {system.services.tuning} settings{suffix}. These have: {', '.join(tuned)}.")
 
 
 def service_kind(role: str, name: str) -> ServiceKind:
     """A service by role and name; raises UsageError."""
-    known = service_kinds(role)
-    if name not in known:
-        raise UsageError(f"There is no {role} service `{name}`. {suggest(name, set(known))}")
-    return known[name]
+    services = service_kinds(role)
+    if name not in services:
+        raise UsageError(f"There is no {role} service `{name}`. {suggest(name, set(services))}")
+    return services[name]

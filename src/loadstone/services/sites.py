@@ -9,10 +9,10 @@ FILES = ("bank/static/", "shop/static/", "support/static/", "shop/images/", "sup
 """Beginnings of paths that are files, and no pages."""
 
 
-def written(site: Site, *folders: str) -> list[list[str]]:
+def file_commands(site: Site, *folders: str) -> list[list[str]]:
     """Commands that make these folders and that of the files, and write the files."""
-    made = ["mkdir", "-p", f"{site.folder}/{SITE}", *(f"{site.folder}/{folder}" for folder in folders)]
-    return [made] + [
+    folder_command = ["mkdir", "-p", f"{site.folder}/{SITE}", *(f"{site.folder}/{folder}" for folder in folders)]
+    return [folder_command] + [
         [SERVER, "fileset", name, "--sessions", str(sessions), f"{site.folder}/{SITE}"]
         for name, sessions in site.file_sets.items()
     ]

@@ -13,12 +13,12 @@ USAGE = "/usage"
 
 def command(station: Station, listen: str, threads: int) -> list[str]:
     """A station on a free port of an address."""
-    words = [SERVER, "station", "--until-stdin-ends", "--listen", f"{listen}:0", "--threads", str(threads)]
+    arguments = [SERVER, "station", "--until-stdin-ends", "--listen", f"{listen}:0", "--threads", str(threads)]
     for name, value in station.model_dump().items():
         if value is not None:
             option = "distribution" if name == "spread" else name.replace("_", "-")
-            words += [f"--{option}", str(value)]
-    return words
+            arguments += [f"--{option}", str(value)]
+    return arguments
 
 
 def layout(station: Station) -> Json:

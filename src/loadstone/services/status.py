@@ -11,7 +11,7 @@ NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
-class Said:
+class StatusFigures:
     """One look."""
 
     now: Mapping[str, float] = field(default_factory=dict)
@@ -24,45 +24,45 @@ class StatusSource:
     """Where a server says it, and how that is read; the reader raises ValueError for anything else."""
 
     path: str
-    read: Callable[[str], Said]
+    read: Callable[[str], StatusFigures]
 
 
-def nginx(text: str) -> Said:
+def nginx(text: str) -> StatusFigures:
     """nginx's stub_status: four lines of numbers (nginx.org, ngx_http_stub_status_module)."""
     numbers = [float(word) for word in NUMBER.findall(text)]
     if not text.startswith("Active connections:") or len(numbers) != 7:
         raise ValueError("that is no status of nginx")
     active, accepted, _, requests, reading, writing, waiting = numbers
     now = {"connections": active, "reading": reading, "writing": writing, "waiting": waiting}
-    return Said(now, {"connections accepted": accepted, "requests": requests})
+    return StatusFigures(now, {"connections accepted": accepted, "requests": requests})
 
 
-def apache(text: str) -> Said:
+def apache(text: str) -> StatusFigures:
     """Apache's mod_status in lines of `name: value` (httpd.apache.org, mod_status, `?auto`)."""
-    known = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
-    if "BusyWorkers" not in known:
+    fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+    if "BusyWorkers" not in fields:
         raise ValueError("that is no status of Apache")
     names = {"BusyWorkers": "busy workers", "IdleWorkers": "idle workers", "ConnsTotal": "connections"}
-    return Said({title: float(known[name]) for name, title in names.items() if name in known})
+    return StatusFigures({title: float(fields[name]) for name, title in names.items() if name in fields})
 
 
-def php(text: str) -> Said:
+def php(text: str) -> StatusFigures:
     """The status page of PHP's process manager as JSON (php.net, FPM status page)."""
     try:
-        known = json.loads(text)
-        now = {name: float(known[name]) for name in ("active processes", "idle processes", "listen queue")}
-        return Said(now, {"requests": float(known["accepted conn"])})
+        fields = json.loads(text)
+        now = {name: float(fields[name]) for name in ("active processes", "idle processes", "listen queue")}
+        return StatusFigures(now, {"requests": float(fields["accepted conn"])})
     except (KeyError, TypeError):
         raise ValueError("that is no status of PHP") from None
 
 
-def figures_in_json(text: str) -> Said:
+def figures_in_json(text: str) -> StatusFigures:
     """What programs of ours say of others: a page of Tomcat's beans (tomcat.apache.org, monitoring), the role
     `statistics` of a database's counters.
     """
     try:
-        known = json.loads(text)
-        now, grown = ({name: float(value) for name, value in known[part].items()} for part in ("now", "grown"))
-        return Said(now, grown)
+        fields = json.loads(text)
+        now, grown = ({name: float(value) for name, value in fields[part].items()} for part in ("now", "grown"))
+        return StatusFigures(now, grown)
     except (KeyError, TypeError, AttributeError):
         raise ValueError("those are no figures") from None

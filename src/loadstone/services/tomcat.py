@@ -25,7 +25,7 @@ PROGRAM = "program"
 """Folder of a machine's files with a program of ours."""
 WEB_XML = "WEB-INF/web.xml"
 STATUS_PAGE = "status.jsp"
-SAYS = {"tomcat": StatusSource(STATUS, figures_in_json)}
+STATUS_SOURCES = {"tomcat": StatusSource(STATUS, figures_in_json)}
 LOG = (
     '        <Valve className="org.apache.catalina.valves.AccessLogValve" directory="logs" prefix="access" '
     'suffix=".txt" pattern="%h %l %u %t &quot;%r&quot; %s %b"/>\n'
@@ -53,18 +53,18 @@ class Distribution:
     def version(self) -> str:
         """Shell words that print what is used."""
         jars = ":".join([*self.path, f"{HOME}/lib/catalina.jar", f"{HOME}/lib/tomcat-util.jar"])
-        words = f"{JAVA} -cp {jars} org.apache.catalina.util.ServerInfo"
-        return f"{words} | sed -n -e 's/^Server version: *//p' -e 's/^JVM Version: */Java /p'"
+        command = f"{JAVA} -cp {jars} org.apache.catalina.util.ServerInfo"
+        return f"{command} | sed -n -e 's/^Server version: *//p' -e 's/^JVM Version: */Java /p'"
 
 
-WHOLE = Distribution(
+PACKAGED = Distribution(
     (f"{HOME}/bin/bootstrap.jar", f"{HOME}/bin/tomcat-juli.jar"),
     ("org.apache.catalina.startup.Bootstrap", "start"),
     f"{HOME}/lib/servlet-api.jar",
     {f"{HOME}/bin/bootstrap.jar": "tomcat10-common", JAVA: "default-jre-headless"},
 )
 """The package that has all of it."""
-WITHIN = Distribution(
+EMBEDDED_JARS = Distribution(
     (
         *(f"{JARS}/tomcat10-embed-{part}.jar" for part in ("core", "el", "jasper")),
         *(f"{JARS}/{name}.jar" for name in ("tomcat10-annotations-api", "eclipse-jdt-core")),
@@ -96,7 +96,7 @@ class TomcatSettings:
     """Of files."""
     cache_ms: int
     """Time after which a file is looked at again."""
-    looks_again: bool
+    recompiles: bool
     """Whether pages are compiled anew when their sources change."""
     logs_requests: bool
 
@@ -119,13 +119,16 @@ SETTINGS = {
 }
 
 
-def serving(site: Site, properties: Mapping[str, str], form: Distribution = WHOLE) -> list[str]:
+def serving(site: Site, properties: Mapping[str, str], form: Distribution = PACKAGED) -> list[str]:
     """Starts it in the foreground; pages find the properties."""
     options = shlex.split(SETTINGS[site.tuning].java.format(threads=site.threads))
-    own = {"catalina.base": site.folder, "catalina.home": HOME, "java.io.tmpdir": f"{site.folder}/temp"}
-    words = [f"-D{name}={value}" for name, value in (own | {"http.maxConnections": "512"} | dict(properties)).items()]
+    base_properties = {"catalina.base": site.folder, "catalina.home": HOME, "java.io.tmpdir": f"{site.folder}/temp"}
+    java_options = [
+        f"-D{name}={value}"
+        for name, value in (base_properties | {"http.maxConnections": "512"} | dict(properties)).items()
+    ]
     path = ":".join([f"{site.folder}/{PROGRAM}"] * bool(form.source) + [*form.path])
-    return [JAVA, *options, *words, "-cp", path, *form.main]
+    return [JAVA, *options, *java_options, "-cp", path, *form.main]
 
 
 def source(name: str) -> str:
@@ -135,8 +138,8 @@ def source(name: str) -> str:
 
 def compiling(text: str, form: Distribution, into: str) -> list[str]:
     """Compiles a program that is there, into a folder."""
-    words = f"{JAVA} {QUICK} -cp '{JARS}/*' {COMPILER} -proc:none --release {JAVA_LEVEL} -cp {form.api}"
-    return shell(f"mkdir -p {into} && {words} -d {into} {text}")
+    command = f"{JAVA} {QUICK} -cp '{JARS}/*' {COMPILER} -proc:none --release {JAVA_LEVEL} -cp {form.api}"
+    return shell(f"mkdir -p {into} && {command} -d {into} {text}")
 
 
 def folders(site: Site) -> list[str]:
@@ -152,7 +155,7 @@ def server_xml(site: Site, contexts: Mapping[str, str]) -> str:
         f'maxConnections="{settings.connections}" maxKeepAliveRequests="{settings.requests_each}" '
         'URIEncoding="ISO-8859-1" relaxedQueryChars="[]|"'
     )
-    held = "".join(_context(path, folder, settings) for path, folder in contexts.items())
+    parts = "".join(_context(path, folder, settings) for path, folder in contexts.items())
     return (
         f'<Server port="-1">\n  <Service name="Catalina">\n    <Connector port="{site.port}" {common}/>\n'
         f'    <Connector port="{site.tls_port}" {common} SSLEnabled="true" scheme="https" secure="true">\n'
@@ -160,7 +163,7 @@ def server_xml(site: Site, contexts: Mapping[str, str]) -> str:
         f'certificateKeyFile={quoteattr(f"{site.certificates}/server-key.pem")} type="EC"/></SSLHostConfig>\n'
         '    </Connector>\n    <Engine name="Catalina" defaultHost="localhost">\n'
         '      <Host name="localhost" appBase="none" autoDeploy="false" deployOnStartup="false">\n'
-        f"{LOG if settings.logs_requests else ''}{held}      </Host>\n    </Engine>\n  </Service>\n</Server>\n"
+        f"{LOG if settings.logs_requests else ''}{parts}      </Host>\n    </Engine>\n  </Service>\n</Server>\n"
     )
 
 
@@ -181,54 +184,55 @@ def _context(path: str, folder: str, settings: TomcatSettings) -> str:
 def web_xml(
     tuning: Tuning,
     pages: Mapping[str, str],
-    kept: Sequence[str],
+    file_patterns: Sequence[str],
     servlets: Mapping[str, Sequence[str]] | None = None,
-    most_upload_bytes: int = 0,
+    max_upload_bytes: int = 0,
 ) -> str:
     """Of one application: JSP pages by the pattern that they answer, patterns of files, and patterns by servlet, which
     take files of so many bytes, in memory.
     """
-    looks = "true" if SETTINGS[tuning].looks_again else "false"
-    compiled = "".join(
+    development = "true" if SETTINGS[tuning].recompiles else "false"
+    compile_settings = "".join(
         f"    <init-param><param-name>{name}</param-name><param-value>{value}</param-value></init-param>\n"
         for name, value in {
-            "development": looks,
+            "development": development,
             "compilerSourceVM": JAVA_LEVEL,
             "compilerTargetVM": JAVA_LEVEL,
         }.items()
     )
-    shown = "".join(
+    page_servlets = "".join(
         f"  <servlet>\n    <servlet-name>{name}</servlet-name>\n    <jsp-file>/WEB-INF/{name}</jsp-file>\n"
-        f"{compiled}"
+        f"{compile_settings}"
         "    <load-on-startup>1</load-on-startup>\n  </servlet>\n"
-        f"  <servlet-mapping><servlet-name>{name}</servlet-name><url-pattern>{at}</url-pattern></servlet-mapping>\n"
-        for at, name in pages.items()
+        f"  <servlet-mapping><servlet-name>{name}</servlet-name><url-pattern>{url}</url-pattern></servlet-mapping>\n"
+        for url, name in pages.items()
     )
-    own = "".join(
+    servlet_lines = "".join(
         f"  <servlet><servlet-name>{name}</servlet-name><servlet-class>{name}</servlet-class>"
-        f"<load-on-startup>1</load-on-startup>{_uploads(most_upload_bytes)}</servlet>\n"
+        f"<load-on-startup>1</load-on-startup>{_uploads(max_upload_bytes)}</servlet>\n"
         + "".join(
-            f"  <servlet-mapping><servlet-name>{name}</servlet-name><url-pattern>{at}</url-pattern></servlet-mapping>\n"
-            for at in patterns
+            f"  <servlet-mapping><servlet-name>{name}</servlet-name>"
+            f"<url-pattern>{url}</url-pattern></servlet-mapping>\n"
+            for url in patterns
         )
         for name, patterns in (servlets or {}).items()
     )
-    served = "".join(
-        f"  <servlet-mapping><servlet-name>files</servlet-name><url-pattern>{at}</url-pattern></servlet-mapping>\n"
-        for at in kept
+    file_mappings = "".join(
+        f"  <servlet-mapping><servlet-name>files</servlet-name><url-pattern>{url}</url-pattern></servlet-mapping>\n"
+        for url in file_patterns
     )
     return (
         '<web-app xmlns="https://jakarta.ee/xml/ns/jakartaee" version="6.0">\n'
         "  <servlet>\n    <servlet-name>files</servlet-name>\n"
         "    <servlet-class>org.apache.catalina.servlets.DefaultServlet</servlet-class>\n  </servlet>\n"
-        f"{shown}{own}{served}"
+        f"{page_servlets}{servlet_lines}{file_mappings}"
         "  <mime-mapping><extension>gif</extension><mime-type>image/gif</mime-type></mime-mapping>\n"
         "  <mime-mapping><extension>html</extension><mime-type>text/html</mime-type></mime-mapping>\n"
         "  <session-config><session-timeout>15</session-timeout></session-config>\n</web-app>\n"
     )
 
 
-def _uploads(most_bytes: int) -> str:
+def _uploads(max_bytes: int) -> str:
     limits = ("max-file-size", "max-request-size", "file-size-threshold")
-    held = "".join(f"<{name}>{most_bytes}</{name}>" for name in limits)
-    return f"<multipart-config>{held}</multipart-config>" if most_bytes else ""
+    parts = "".join(f"<{name}>{max_bytes}</{name}>" for name in limits)
+    return f"<multipart-config>{parts}</multipart-config>" if max_bytes else ""

@@ -20,24 +20,24 @@ LOOPBACK = "127.0.0.1"
 class TestbedContext:
     """What machines of one testbed share."""
 
-    here: MachineMaker
+    local: MachineMaker
     fleet: OpenFleet | None = None
     machines: dict[str, Machine] = field(default_factory=dict)
 
     @property
     def logs(self) -> Path:
         """Folder of what its services write on standard error."""
-        return self.here.logs
+        return self.local.logs
 
     @property
     def stack(self) -> AsyncExitStack:
         """What is undone when the testbed goes down."""
-        return self.here.stack
+        return self.local.stack
 
     @property
     def hosts(self) -> list[str]:
         """The host's own addresses on the public networks of its machines."""
-        return self.here.hosts
+        return self.local.hosts
 
     async def machine(
         self, name: str, spec: MachineSpec, networks: Sequence[str], listen: str = LOOPBACK, together: str = ""
@@ -47,26 +47,28 @@ class TestbedContext:
         """
         if name in self.machines:
             raise PlatformError(f"There is a machine `{name}` already. Give the second one another name.")
-        self.machines[name] = await self._made(name, spec, networks, listen, together)
+        self.machines[name] = await self._create(name, spec, networks, listen, together)
         return self.machines[name]
 
-    async def _made(self, name: str, spec: MachineSpec, networks: Sequence[str], listen: str, together: str) -> Machine:
+    async def _create(
+        self, name: str, spec: MachineSpec, networks: Sequence[str], listen: str, together: str
+    ) -> Machine:
         if self.fleet is None:
             if spec.host:
                 raise PlatformError(f"{name} is to be on the host {spec.host}. Say with --fleet which hosts there are.")
-            return await self.here.machine(name, spec, networks, listen)
+            return await self.local.machine(name, spec, networks, listen)
         place = self.fleet.place_of(spec, together)
         if place is not None:
-            return await place.machine(name, spec, networks, self.here)
+            return await place.machine(name, spec, networks, self.local)
         reached = self.fleet.own_address if listen == LOOPBACK else listen
-        return await self.here.machine(name, spec, networks, reached)
+        return await self.local.machine(name, spec, networks, reached)
 
 
 @asynccontextmanager
 async def open_testbed(logs: Path, fleet: OpenFleet | None = None) -> AsyncIterator[TestbedContext]:
     """A new one; all on it is gone when the block ends."""
-    async with open_maker(logs) as here:
-        yield TestbedContext(here, fleet)
+    async with open_maker(logs) as local:
+        yield TestbedContext(local, fleet)
 
 
 async def refuse_impossible(specs: Iterable[MachineSpec]) -> None:
@@ -83,6 +85,6 @@ def is_bridged(spec: MachineSpec) -> bool:
     return platform_kind(spec.platform).maker.attachment(spec) is not Attachment.NONE
 
 
-def networks_beside(peers: Iterable[MachineSpec]) -> tuple[str, ...]:
+def front_networks(peers: Iterable[MachineSpec]) -> tuple[str, ...]:
     """Networks of a machine that users reach: the private one too when a peer it asks has lines of its own."""
     return (PUBLIC, PRIVATE) if any(map(is_bridged, peers)) else (PUBLIC,)

@@ -14,7 +14,7 @@ from loadstone.model.machine import SERVER
 from loadstone.model.target import Endpoint
 from loadstone.model.topology import topology_of
 from loadstone.platforms.contract import ProgramHost
-from loadstone.testbed.running import done
+from loadstone.testbed.running import wait_until_done
 
 
 @dataclass
@@ -37,24 +37,23 @@ class DataSet:
         """Fills the database, or restores it; how long that took, in seconds. Raises ServiceError."""
         tables = topology_of(self.need).data
         assert tables is not None
-        begun = time.monotonic()
+        start_s = time.monotonic()
         name = f"{self.machine.name}-data-{len(self.seconds)}"
-        command = [SERVER, tables.server, "--only-fill", *tables.words(self.database, self.rows)]
-        await done(await self.machine.start(name, command, Readiness.NONE), "The database")
+        command = [SERVER, tables.server, "--only-fill", *tables.options(self.database, self.rows)]
+        await wait_until_done(await self.machine.start(name, command, Readiness.NONE), "The database")
         for server in self.keepers:
             await post(server, tables.cache_reset)
-        self.seconds.append(time.monotonic() - begun)
+        self.seconds.append(time.monotonic() - start_s)
         return self.seconds[-1]
 
     def __str__(self) -> str:
         rows = ", ".join(f"{count:,} {name}" for name, count in self.rows.items())
-        told = f"{rows}; filled in {self.seconds[0]:.2g} s"
+        text = f"{rows}; filled in {self.seconds[0]:.2g} s"
         if self.copied_s is not None:
-            told = (
+            text = (
                 f"{rows}; copied from a filled database in {self.copied_s:.2g} s, restored in {self.seconds[0]:.2g} s"
             )
         if len(self.seconds) > 1:
-            told += (
-                f"; restored before each later iteration, in {', '.join(f'{one:.2g}' for one in self.seconds[1:])} s"
-            )
-        return told
+            later = ", ".join(f"{seconds:.2g}" for seconds in self.seconds[1:])
+            text += f"; restored before each later iteration, in {later} s"
+        return text

@@ -36,7 +36,7 @@ class DeploymentChoices:
     """Amounts of data, by what the workloads need."""
 
     @classmethod
-    def of(cls, topology: Topology, system: Reference, needs: ServerNeeds) -> "DeploymentChoices":
+    def from_system(cls, topology: Topology, system: Reference, needs: ServerNeeds) -> "DeploymentChoices":
         """Returns what users chose. Raises UsageError for a mechanism that workload and web server do not share."""
         has_mechanism = "mechanism" in topology.front.settings
         return cls(
@@ -81,7 +81,7 @@ class StartedPeers:
     copied_s: float | None = None
     """Time for copying a filled database; None where none was copied."""
 
-    def of_role(self, service: ServiceRole) -> StartedService:
+    def with_role(self, service: ServiceRole) -> StartedService:
         """Returns the service of a role that is there."""
         return next(started for role, started in self.services if role.service == service)
 
@@ -96,7 +96,7 @@ async def deploy(
     peers = await _start_peers(running, topology, choices, machines)
     data = None
     if topology.data is not None:
-        url = await peers.of_role(ServiceRole.DATABASE).address_for(fronts[0])
+        url = await peers.with_role(ServiceRole.DATABASE).address_for(fronts[0])
         data = DataSet(topology.need, fronts[0], url, choices.needs.rows, peers.copied_s)
         await data.put()
     targets = tuple([await _start_front(running, topology, choices, machine, peers) for machine in fronts])
@@ -129,7 +129,7 @@ async def _start_peers(
             peers.copied_s = await copy_kept(machine, kind.name, choices.needs)
             is_copied = peers.copied_s is not None
         # The server of a shared folder may run on the machine already.
-        name = f"{machine.name}-{role.asked_as[0]}" if ProcessRole(machine.name) in running.services else ""
+        name = f"{machine.name}-{role.peer_names[0]}" if ProcessRole(machine.name) in running.services else ""
         site = choices.site_of(role, machine)
         started = await start_service(running, machine, kind, site, name=name, is_prepared=is_copied)
         peers.services.append((role, started))
@@ -141,10 +141,10 @@ async def _start_front(
 ) -> Target:
     kind, needs = choices.kind_of(topology.front), choices.needs
     assert kind is not None, "the front of every topology has a machine"
-    within = [role for role in topology.peers if role.runs_in_front(choices.services[role.name])]
-    addresses = {name: role.embedded_address for role in within for name in role.asked_as}
+    inner_roles = [role for role in topology.peers if role.runs_in_front(choices.services[role.name])]
+    addresses = {name: role.embedded_address for role in inner_roles for name in role.peer_names}
     for role, started in peers.services:
-        addresses |= dict.fromkeys(role.asked_as, await started.address_for(machine))
+        addresses |= dict.fromkeys(role.peer_names, await started.address_for(machine))
     site = replace(
         choices.site_of(topology.front, machine),
         tuning=choices.tuning,

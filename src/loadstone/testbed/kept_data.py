@@ -38,18 +38,18 @@ async def copy_kept(machine: MachineFiles, database: str, needs: ServerNeeds) ->
     async def make(unfinished: Path) -> None:
         await _fill(kind, needs, unfinished)
 
-    async with lent("data", await _key(kind, needs), make, MOST_BYTES) as kept:
-        begun = time.monotonic()
-        await _run(["cp", "-a", "--reflink=auto", f"{kept}/.", str(folder)])
-        return time.monotonic() - begun
+    async with lent("data", await _key(kind, needs), make, MOST_BYTES) as filled:
+        start_s = time.monotonic()
+        await _run(["cp", "-a", "--reflink=auto", f"{filled}/.", str(folder)])
+        return time.monotonic() - start_s
 
 
 async def _key(kind: ServiceKind, needs: ServerNeeds) -> str:
     """By all that its contents depend on: the database's version, our own program, how many rows."""
     version = kind.program(Site("", LOOPBACK, 0, 1)).version
-    said = await _run(version) if version else b""
+    output = await _run(version) if version else b""
     program = await asyncio.to_thread(Path(server()).read_bytes)
-    return digest(kind.name.encode(), said, program, repr((str(needs.need), sorted(needs.rows.items()))).encode())
+    return digest(kind.name.encode(), output, program, repr((str(needs.need), sorted(needs.rows.items()))).encode())
 
 
 async def _fill(kind: ServiceKind, needs: ServerNeeds, to: Path) -> None:
@@ -68,10 +68,10 @@ async def _fill(kind: ServiceKind, needs: ServerNeeds, to: Path) -> None:
             await _run(["mv", str(machine.folder / kind.data), str(to)])
 
 
-async def _run(words: list[str]) -> bytes:
+async def _run(command: list[str]) -> bytes:
     """What a program of this host says. Raises ServiceError when it fails."""
-    process = await launch.start(*words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT)
-    said, _ = await process.communicate()
+    process = await launch.start(*command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT)
+    output, _ = await process.communicate()
     if process.returncode:
-        raise ServiceError(f"`{' '.join(words[:2])}` failed: {said.decode(errors='replace').strip()[-500:]}")
-    return said
+        raise ServiceError(f"`{' '.join(command[:2])}` failed: {output.decode(errors='replace').strip()[-500:]}")
+    return output

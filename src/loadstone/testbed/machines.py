@@ -29,15 +29,17 @@ def planned_machines(
     """Returns every machine, the ones that users reach first. Raises UsageError for a role that is not there, and for
     settings that its platform lacks.
     """
-    others: list[TopologyRole] = []
+    other_roles: list[TopologyRole] = []
     if isinstance(system, Reference):
         topology = topology_of(needs.need)
         front = topology.front.name
-        others = [role for role in topology.roles[1:] if role.has_machine(system.service_for(role.choice))]
+        other_roles = [role for role in topology.roles[1:] if role.has_machine(system.service_for(role.choice))]
     else:
         front = STATION if isinstance(system, Station) else FILES
     declared = of_role(placement.machine, placement.roles, front)
-    refuse_unknown_roles(placement.roles, {front: declared.count, **dict.fromkeys((role.name for role in others), 1)})
+    refuse_unknown_roles(
+        placement.roles, {front: declared.count, **dict.fromkeys((role.name for role in other_roles), 1)}
+    )
     machines = [
         PlannedMachine(
             MachineRole(front, replica=number if declared.count > 1 else None),
@@ -45,7 +47,7 @@ def planned_machines(
         )
         for number in range(1, declared.count + 1)
     ]
-    for role in others:
+    for role in other_roles:
         base = MachineSpec() if role.has_default_machine else placement.backend
         machines.append(PlannedMachine(MachineRole(role.name), of_role(base, placement.roles, role.name)))
     return tuple(machines)

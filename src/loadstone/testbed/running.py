@@ -64,7 +64,7 @@ class Running:
         """Which services and machines have ended, and how."""
         ends = [(str(process), service.end()) for process, service in self.services.items()]
         ends += [(name, machine.end()) for name, machine in self.base.machines.items()]
-        return ", ".join(f"{name} ({how})" for name, how in ends if how)
+        return ", ".join(f"{name} ({outcome})" for name, outcome in ends if outcome)
 
 
 async def target_of(machine: MachineNetwork, ready: reference.Ready) -> Target:
@@ -73,30 +73,30 @@ async def target_of(machine: MachineNetwork, ready: reference.Ready) -> Target:
     return Target(sides[0], sides[1], ready.authority_pem)
 
 
-async def done(service: Service, what: str) -> None:
+async def wait_until_done(service: Service, subject: str) -> None:
     """Waits until a program has done its work; raises ServiceError when it failed, or takes too long."""
-    until = asyncio.get_running_loop().time() + FILES_S
+    deadline_s = asyncio.get_running_loop().time() + FILES_S
     while not service.end():
-        if asyncio.get_running_loop().time() > until:
-            raise ServiceError(f"{what} could not be prepared within {FILES_S:g} s.")
+        if asyncio.get_running_loop().time() > deadline_s:
+            raise ServiceError(f"{subject} could not be prepared within {FILES_S:g} s.")
         await asyncio.sleep(PAUSE_S)
     if not service.end().startswith("code 0"):
-        raise ServiceError(f"{what} could not be prepared: {service.end()}")
+        raise ServiceError(f"{subject} could not be prepared: {service.end()}")
 
 
-async def answers(at: Endpoint, service: Service, first_words: bytes = b"") -> None:
+async def wait_until_answered(endpoint: Endpoint, service: Service, first_words: bytes = b"") -> None:
     """Waits until a service that does not say when it is ready answers these words, or over HTTP, and not that it
     fails. Raises ServiceError.
     """
-    until = asyncio.get_running_loop().time() + ANSWER_S
-    said = b""
-    while asyncio.get_running_loop().time() < until:
+    deadline_s = asyncio.get_running_loop().time() + ANSWER_S
+    answer = b""
+    while asyncio.get_running_loop().time() < deadline_s:
         with contextlib.suppress(OSError, TimeoutError):
-            said = await asyncio.wait_for(first_line(at, first_words), POLL_INTERVAL_S)
-            if said and not FAILING.match(said):
+            answer = await asyncio.wait_for(first_line(endpoint, first_words), POLL_INTERVAL_S)
+            if answer and not FAILING.match(answer):
                 return
         if service.end():
-            raise ServiceError(f"The server at {at} ended instead of getting ready: {service.end()}")
+            raise ServiceError(f"The server at {endpoint} ended instead of getting ready: {service.end()}")
         await asyncio.sleep(PAUSE_S)
-    how = f"says `{said.decode(errors='replace').strip()}` after" if said else "did not answer within"
-    raise ServiceError(f"The server at {at} {how} {ANSWER_S:g} s.")
+    outcome = f"says `{answer.decode(errors='replace').strip()}` after" if answer else "did not answer within"
+    raise ServiceError(f"The server at {endpoint} {outcome} {ANSWER_S:g} s.")

@@ -13,7 +13,7 @@ from loadstone.platforms.registry import platform_kind
 from loadstone.services.kind import ServiceKind
 from loadstone.services.kinds.nfs import SHARED
 from loadstone.services.registry import service_kind
-from loadstone.testbed.running import Running, done
+from loadstone.testbed.running import Running, wait_until_done
 from loadstone.testbed.software import with_software
 from loadstone.testbed.start import route, site_on, start_service
 from loadstone.topologies import events
@@ -55,7 +55,7 @@ async def share(
 ) -> dict[str, str]:
     """Fills the folder by such words for the reference server and mounts it on all; where it is there, by machine."""
     filling = [SERVER, *filling, f"{machine.files}/{SHARED}"]
-    await done(await machine.start(f"{machine.name}-fill", filling, Readiness.NONE), "The shared folder")
+    await wait_until_done(await machine.start(f"{machine.name}-fill", filling, Readiness.NONE), "The shared folder")
     if machine.folder is not None and all(front.folder is not None for front in fronts):
         return {front.name: await front.mount(machine.folder / SHARED, SHARED) for front in fronts}
     store = await start_service(running, machine, service_kind(ServiceRole.STORE, NFS), site_on(machine))

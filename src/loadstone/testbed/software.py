@@ -15,12 +15,12 @@ def with_software(spec: MachineSpec, kind: ServiceKind, mechanism: Mechanism | N
     none is declared; and with the memory that the service takes, where it has memory of its own. Raises ServiceError
     where programs of this host are missing, PlatformError where the platform has none.
     """
-    needed = kind.needed(mechanism)
+    packages = kind.packages_for(mechanism)
     platform = platform_kind(spec.platform)
-    if not needed:
+    if not packages:
         return spec
     if "image" not in platform.fitting:
-        refuse_missing(kind.name, needed)
+        refuse_missing(kind.name, packages)
         return _with_memory(spec, kind) if "memory" in platform.fitting else spec
     if spec.image != MINIMAL:
         return spec
@@ -28,7 +28,7 @@ def with_software(spec: MachineSpec, kind: ServiceKind, mechanism: Mechanism | N
         raise PlatformError(
             f"{kind.name} cannot run in {platform.plural} of the image `{MINIMAL}`: name one that has it."
         )
-    image = "+".join([DEBIAN, *sorted({*needed.values()})])
+    image = "+".join([DEBIAN, *sorted({*packages.values()})])
     return _with_memory(spec, kind).model_copy(update={"image": image})
 
 
@@ -39,14 +39,14 @@ def _with_memory(spec: MachineSpec, kind: ServiceKind) -> MachineSpec:
     return spec.model_copy(update={"memory": max(spec.memory, kind.memory_mib)})
 
 
-def refuse_missing(name: str, needed: Mapping[str, str]) -> None:
+def refuse_missing(name: str, package_of: Mapping[str, str]) -> None:
     """Names the packages whose files this host does not have. Raises ServiceError."""
-    packages = [package for pattern, package in needed.items() if not is_there(pattern)]
+    packages = [package for pattern, package in package_of.items() if not has_file(pattern)]
     if packages:
         remedy = f"`apt-get install {' '.join(packages)}`, or `loadstone doctor --install`"
         raise ServiceError(f"{name} needs {', '.join(packages)}: {remedy}.")
 
 
-def is_there(pattern: str) -> bool:
+def has_file(pattern: str) -> bool:
     """Whether this host has a file, which may be a pattern."""
     return any(Path("/").glob(pattern.lstrip("/")))

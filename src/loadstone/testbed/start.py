@@ -18,7 +18,7 @@ from loadstone.services.kind import Program, ServiceKind, Site, local
 from loadstone.services.status import STATUS, figures_in_json
 from loadstone.services.unprivileged import shell
 from loadstone.testbed.context import LOOPBACK
-from loadstone.testbed.running import Running, answers, done, target_of
+from loadstone.testbed.running import Running, target_of, wait_until_answered, wait_until_done
 
 CERTIFICATES = "certificates"
 """Folder of a machine's files."""
@@ -117,16 +117,16 @@ async def _start_on_port(running: Running, machine: Machine, kind: ServiceKind, 
     subject = f"The files of {kind.name}" if kind.has_tls else f"The {kind.role}"
     await _write(running, machine, program)
     for number, command in enumerate(program.prepare):
-        await done(await machine.start(f"{machine.name}-prepare-{number}", command, Readiness.NONE), subject)
-    for name, command in program.beside.items():
+        await wait_until_done(await machine.start(f"{machine.name}-prepare-{number}", command, Readiness.NONE), subject)
+    for name, command in program.helpers.items():
         await running.start(machine, ProcessRole(machine.name, program=name), command, Readiness.NONE)
     if program.version:
         await _note_versions(machine, program.version)
     service = await running.start(machine, ProcessRole(machine.name), program.command, Readiness.NONE)
     if program.wait:
-        await done(await machine.start(f"{machine.name}-ready", program.wait, Readiness.NONE), subject)
+        await wait_until_done(await machine.start(f"{machine.name}-ready", program.wait, Readiness.NONE), subject)
     else:
-        await answers(await machine.reach(port), service, program.first_words)
+        await wait_until_answered(await machine.reach(port), service, program.first_words)
     for name, source in program.status.items():
         running.status[f"{machine.name}: {name}"] = StatusMeter(await machine.reach(port), source.path, source.read)
 
@@ -153,12 +153,12 @@ async def _write(running: Running, machine: Machine, program: Program) -> None:
         await machine.write(name, text)
         if Path(name).suffix in CONFIGURATIONS:
             (running.base.logs / f"{machine.name}-{name.replace('/', '-')}").write_text(text)
-    commands = [*program.prepare, *program.beside.values(), program.command]
-    words = "".join(f"{shlex.join(command)}\n" for command in commands if command)
-    (running.base.logs / f"{machine.name}-commands.sh").write_text(words)
+    commands = [*program.prepare, *program.helpers.values(), program.command]
+    text = "".join(f"{shlex.join(command)}\n" for command in commands if command)
+    (running.base.logs / f"{machine.name}-commands.sh").write_text(text)
 
 
 async def _note_versions(machine: ProgramHost, command: list[str]) -> None:
     """What the service is made of, among the machine's facts."""
-    asked = await machine.start(f"{machine.name}-version", shell(f"({shlex.join(command)}) | paste -s -d ';'"))
-    machine.facts["software"] = "; ".join(map(str.strip, asked.first_line.split(";")))
+    version = await machine.start(f"{machine.name}-version", shell(f"({shlex.join(command)}) | paste -s -d ';'"))
+    machine.facts["software"] = "; ".join(map(str.strip, version.first_line.split(";")))

@@ -55,19 +55,22 @@ class TilesSystem:
         """The machine of a role of a tile, counted from 1; what is pinned in turn goes by tiles. Processes share this
         machine and have no size.
         """
-        given = {**self.machine_roles.get(role, {}), **self.machine_roles.get(f"{number}.{role}", {})}
+        settings_of_role = {**self.machine_roles.get(role, {}), **self.machine_roles.get(f"{number}.{role}", {})}
         base = of_role(self.machine, self.machine_roles, role).number(number - 1)
         machine, size = of_copy(base, self.machine_roles, role, number), self.tile.size(role)
         if self.hosts:
-            host = machine.host if "host" in given else self.hosts[(number - 1) % len(self.hosts)]
+            host = machine.host if "host" in settings_of_role else self.hosts[(number - 1) % len(self.hosts)]
             machine = machine.model_copy(update={"host": host})
         settings = platform_kind(machine.platform).settings
         if "memory" not in settings:
             return machine
-        own = {"cpus": machine.cpus or size.cpus, "memory": machine.memory if "memory" in given else size.memory}
+        sizes = {
+            "cpus": machine.cpus or size.cpus,
+            "memory": machine.memory if "memory" in settings_of_role else size.memory,
+        }
         if "disk" in settings and machine.image == MINIMAL:  # others keep what they write on their root disks
-            own["disk"] = machine.disk or (size.disk or 0) + self._files_mib(role)
-        return machine.model_copy(update=own)
+            sizes["disk"] = machine.disk or (size.disk or 0) + self._files_mib(role)
+        return machine.model_copy(update=sizes)
 
     def _files_mib(self, role: Role) -> int:
         """What a role's disk has room for beside what its machine keeps."""
@@ -132,12 +135,12 @@ async def tiles_testbed(system: TilesSystem, logs: Path, fleet: OpenFleet | None
 
 def _machines(system: TilesSystem) -> str:
     """The machines of the first tile's roles, those alike together."""
-    alike: dict[str, list[str]] = {}
+    roles_by_machine: dict[str, list[str]] = {}
     for role in Role:
-        alike.setdefault(described(system.machine_of(1, role)), []).append(str(role))
-    if len(alike) == 1:
-        return f"each role on {next(iter(alike))}"
-    return "; ".join(f"{', '.join(named)} on {machine}" for machine, named in alike.items())
+        roles_by_machine.setdefault(described(system.machine_of(1, role)), []).append(str(role))
+    if len(roles_by_machine) == 1:
+        return f"each role on {next(iter(roles_by_machine))}"
+    return "; ".join(f"{', '.join(named)} on {machine}" for machine, named in roles_by_machine.items())
 
 
 async def _tile(running: Running, system: TilesSystem, number: int) -> TileUp:

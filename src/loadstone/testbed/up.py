@@ -22,7 +22,7 @@ from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import described
 from loadstone.services import nginx, station
 from loadstone.services.kind import Program, ServiceKind
-from loadstone.testbed.context import LOOPBACK, TestbedContext, networks_beside, open_testbed
+from loadstone.testbed.context import LOOPBACK, TestbedContext, front_networks, open_testbed
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.deploy import DeploymentChoices, MachinesByRole, deploy
 from loadstone.testbed.machines import STATION, PlannedMachine, planned_machines
@@ -65,8 +65,8 @@ class Testbed:
 
     def facts(self) -> dict[str, MachineFacts]:
         """What its machines are made of, for the disclosure."""
-        told = {name: _facts_of_host(host) for name, host in self.hosts.items()}
-        return told | {name: _facts_of(machine) for name, machine in self.machines.items()}
+        facts = {name: _facts_of_host(host) for name, host in self.hosts.items()}
+        return facts | {name: _facts_of(machine) for name, machine in self.machines.items()}
 
 
 def _facts_of_host(host: AgentGauge) -> MachineFacts:
@@ -77,9 +77,9 @@ def _facts_of_host(host: AgentGauge) -> MachineFacts:
 
 def _facts_of(machine: Machine) -> MachineFacts:
     named = ("platform", "accelerator", "networks")
-    rest = {key: value for key, value in machine.facts.items() if key not in named and value is not None}
-    known = {key: machine.facts[key] for key in named if machine.facts.get(key)}
-    return MachineFacts(about=machine.about, **known, facts=rest)
+    other_facts = {key: value for key, value in machine.facts.items() if key not in named and value is not None}
+    named_facts = {key: machine.facts[key] for key in named if machine.facts.get(key)}
+    return MachineFacts(about=machine.about, **named_facts, facts=other_facts)
 
 
 def testbed_of(
@@ -117,7 +117,7 @@ async def reference_testbed(
 ) -> AsyncIterator[Testbed]:
     """An application of reference servers, or of those chosen in their places, on its machines."""
     topology = topology_of(needs.need)
-    choices = DeploymentChoices.of(topology, system, needs)
+    choices = DeploymentChoices.from_system(topology, system, needs)
     planned = planned_machines(system, placement, needs)
     async with open_testbed(logs, fleet) as base:
         running = Running(base)
@@ -141,16 +141,16 @@ async def _create(
     PlatformError.
     """
     roles = {role.name: role for role in topology.roles}
-    asked = {role.name for role in topology.peers}
+    peer_roles = {role.name for role in topology.peers}
     front_spec = planned[0].spec
-    front_networks = networks_beside(machine.spec for machine in planned if machine.name.role in asked)
+    networks_of_front = front_networks(machine.spec for machine in planned if machine.name.role in peer_roles)
     machines: dict[str, list[Machine]] = {}
     for machine in planned:
         role = roles[machine.name.role]
         spec = _equipped(machine.spec, role, topology, choices, front_spec)
         # The load balancer is on this host's side, which reaches all machines.
-        networks = (PRIVATE,) if role.name in asked else front_networks if role is topology.front else (PUBLIC,)
-        listen = base.hosts[0] if base.hosts and role.name in asked else LOOPBACK
+        networks = (PRIVATE,) if role.name in peer_roles else networks_of_front if role is topology.front else (PUBLIC,)
+        listen = base.hosts[0] if base.hosts and role.name in peer_roles else LOOPBACK
         created = await base.machine(str(machine.name), spec, networks, listen)
         machines.setdefault(role.name, []).append(created)
     return machines
@@ -176,9 +176,9 @@ def _described(
     """Returns the application in one line, as results keep it."""
     front = topology.front
     service = choices.services[front.name]
-    by = f" ({service})" if front.choice == "service" and service != EMBEDDED else ""
+    by_service = f" ({service})" if front.choice == "service" and service != EMBEDDED else ""
     threads = choices.threads[front.name]
-    about = f"{topology.need} server{by}, {threads} threads, on {described(placement.machine)}"
+    about = f"{topology.need} server{by_service}, {threads} threads, on {described(placement.machine)}"
     named = {front.name} if placement.roles else set()
     named |= {role.name for role in topology.peers[:1]}
     about += "".join(

@@ -29,7 +29,7 @@ class TopologyRole:
     """Whether its machine ignores the settings of back-end machines."""
 
     @property
-    def asked_as(self) -> tuple[str, ...]:
+    def peer_names(self) -> tuple[str, ...]:
         """Names under which the front asks it."""
         return self.answers_as or (self.service,)
 
@@ -52,10 +52,10 @@ class DataTables:
     cache_reset: str = ""
     """Path at which a server of the application drops its cached answers; empty where it has none."""
 
-    def words(self, database: str, rows: Mapping[str, int]) -> list[str]:
+    def options(self, database: str, rows: Mapping[str, int]) -> list[str]:
         """Returns the command's options: address of the database, rows by table."""
-        known = [name for name in self.tables if name in rows]
-        return ["--database", database, *(word for name in known for word in (f"--{name}", str(rows[name])))]
+        tables = [name for name in self.tables if name in rows]
+        return ["--database", database, *(word for name in tables for word in (f"--{name}", str(rows[name])))]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,7 +61,7 @@ def put_up(
 def chosen(topology: Topology, services: ServiceChoices | None = None) -> DeploymentChoices:
     """Choices of a run with two threads."""
     system = Reference(2, services or ServiceChoices())
-    return DeploymentChoices.of(topology, system, ServerNeeds(topology.need, 3, rows=ROWS))
+    return DeploymentChoices.from_system(topology, system, ServerNeeds(topology.need, 3, rows=ROWS))
 
 
 def started(recorder: Recorder) -> list[str]:

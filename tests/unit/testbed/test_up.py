@@ -17,7 +17,7 @@ from loadstone.model.target import Endpoint, Target
 from loadstone.model.workload import WEB_NEEDS, ServerNeeds
 from loadstone.platforms.contract import Attachment
 from loadstone.platforms.registry import read_machine, role_settings
-from loadstone.testbed.context import networks_beside, open_testbed
+from loadstone.testbed.context import front_networks, open_testbed
 from loadstone.testbed.machines import machines_of
 from loadstone.testbed.up import Testbed, external_testbed, reference_testbed, station_testbed, testbed_of
 from tests.unit.testbed.recorder import RECORDED, Recorder
@@ -211,9 +211,9 @@ def test_two_machines_of_one_name_are_refused(tmp_path: Path, recorder: Recorder
 
 
 def test_users_machines_have_a_private_line_where_what_they_ask_has_lines_of_its_own(recorder: Recorder) -> None:
-    assert networks_beside([MACHINE]) == ("public",)
+    assert front_networks([MACHINE]) == ("public",)
     recorder.attachment = Attachment.VETH
-    assert networks_beside([MACHINE]) == ("public", "private")
+    assert front_networks([MACHINE]) == ("public", "private")
 
 
 def test_machines_are_set_by_role_and_by_copy() -> None:

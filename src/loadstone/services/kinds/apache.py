@@ -3,7 +3,17 @@
 from loadstone.model.service import Mechanism, ServiceRole
 from loadstone.services import apache, mod_php, php
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.mechanisms import CGI, NEEDS_COMPILER, NEEDS_PERL, PATH, PROGRAMS, SITE, made, source, sources
+from loadstone.services.mechanisms import (
+    CGI,
+    NEEDS_COMPILER,
+    NEEDS_PERL,
+    PATH,
+    PROGRAMS,
+    SITE,
+    build_commands,
+    source,
+    sources,
+)
 from loadstone.services.unprivileged import shell
 
 LUA = "printenv.lua"
@@ -17,16 +27,33 @@ def program(site: Site) -> Program:
             texts[LUA] = source(LUA)
         case Mechanism.PHP_FASTCGI:
             texts[php.FPM_CONFIGURATION] = php.manager_configuration(site)
-            words = shell(f"{php.manager_is_there(site)}; {apache.serving(site)}")
+            command = shell(f"{php.manager_is_there(site)}; {apache.serving(site)}")
             version = shell(f"{apache.VERSION}; {php.VERSION}")
-            said = {**apache.SAYS, **php.SAYS}
-            return Program(words, texts, made(site), {"php": php.manager(site)}, status=said, version=version)
-        case Mechanism.PHP_MODULE:
-            words = shell(f"{mod_php.linking(site)}; {apache.serving(site)}")
+            sources_of_status = {**apache.STATUS_SOURCES, **php.STATUS_SOURCES}
             return Program(
-                words, texts, made(site), status=apache.SAYS, version=shell(f"{apache.VERSION}; {mod_php.VERSION}")
+                command,
+                texts,
+                build_commands(site),
+                {"php": php.manager(site)},
+                status=sources_of_status,
+                version=version,
             )
-    return Program(shell(apache.serving(site)), texts, made(site), status=apache.SAYS, version=shell(apache.VERSION))
+        case Mechanism.PHP_MODULE:
+            command = shell(f"{mod_php.linking(site)}; {apache.serving(site)}")
+            return Program(
+                command,
+                texts,
+                build_commands(site),
+                status=apache.STATUS_SOURCES,
+                version=shell(f"{apache.VERSION}; {mod_php.VERSION}"),
+            )
+    return Program(
+        shell(apache.serving(site)),
+        texts,
+        build_commands(site),
+        status=apache.STATUS_SOURCES,
+        version=shell(apache.VERSION),
+    )
 
 
 def configuration(site: Site) -> str:
@@ -35,22 +62,22 @@ def configuration(site: Site) -> str:
     files = f"DocumentRoot {root}\n{apache.readable(root)}"
     match site.mechanism:
         case Mechanism.MODULE:
-            served = f"LuaMapHandler {PATH} {site.folder}/{LUA}\nLuaScope thread\nLuaCodeCache forever\n"
-            return apache.http(site, pool, ("lua",), files + served)
+            content = f"LuaMapHandler {PATH} {site.folder}/{LUA}\nLuaScope thread\nLuaCodeCache forever\n"
+            return apache.http(site, pool, ("lua",), files + content)
         case Mechanism.C_CGI | Mechanism.PERL_CGI:
-            at = f"{site.folder}/{PROGRAMS}"
-            runs = apache.readable(at, "    Options +ExecCGI\n")
-            served = f"ScriptSock {site.folder}/cgid.sock\nScriptAlias {PATH} {at}/{CGI[site.mechanism]}\n{runs}"
-            return apache.http(site, pool, ("cgid",), files + served)
+            programs = f"{site.folder}/{PROGRAMS}"
+            runs = apache.readable(programs, "    Options +ExecCGI\n")
+            content = f"ScriptSock {site.folder}/cgid.sock\nScriptAlias {PATH} {programs}/{CGI[site.mechanism]}\n{runs}"
+            return apache.http(site, pool, ("cgid",), files + content)
         case Mechanism.PHP_FASTCGI:
-            handler, kept = apache.php_handler(site)
-            served = (
-                f'<FilesMatch "\\.php$">\n    SetHandler {handler}\n</FilesMatch>\n{kept}{apache.php_status(handler)}'
+            handler, lines = apache.php_handler(site)
+            content = (
+                f'<FilesMatch "\\.php$">\n    SetHandler {handler}\n</FilesMatch>\n{lines}{apache.php_status(handler)}'
             )
-            return apache.http(site, pool, ("proxy", "proxy_fcgi"), files + served)
+            return apache.http(site, pool, ("proxy", "proxy_fcgi"), files + content)
         case Mechanism.PHP_MODULE:
-            served = f"AddType {mod_php.MODULE} .php\n{mod_php.loading(site)}"
-            return apache.http(site, apache.PREFORK[site.tuning], (), files + served)
+            content = f"AddType {mod_php.MODULE} .php\n{mod_php.loading(site)}"
+            return apache.http(site, apache.PREFORK[site.tuning], (), files + content)
     return apache.http(site, pool, (), files)
 
 

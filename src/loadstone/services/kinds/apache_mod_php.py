@@ -3,7 +3,7 @@
 from loadstone.model.service import ServiceRole
 from loadstone.services import apache, apache_php, mod_php, php
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.sites import written
+from loadstone.services.sites import file_commands
 from loadstone.services.unprivileged import shell
 
 
@@ -12,8 +12,8 @@ def program(site: Site) -> Program:
     return Program(
         shell(f"{mod_php.linking(site)}; {apache.serving(site)}"),
         {apache.CONFIGURATION: configuration(site), **php.pages()},
-        written(site, php.SESSIONS),
-        status=apache.SAYS,
+        file_commands(site, php.SESSIONS),
+        status=apache.STATUS_SOURCES,
         version=shell(f"{apache.VERSION}; {mod_php.VERSION}"),
     )
 

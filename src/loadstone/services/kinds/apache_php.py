@@ -3,7 +3,7 @@
 from loadstone.model.service import ServiceRole
 from loadstone.services import apache, apache_php, php
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.sites import written
+from loadstone.services.sites import file_commands
 from loadstone.services.unprivileged import shell
 
 
@@ -13,18 +13,18 @@ def program(site: Site) -> Program:
     return Program(
         shell(f"{php.manager_is_there(site)}; {apache.serving(site)}"),
         {**texts, **php.pages()},
-        written(site, php.SESSIONS),
+        file_commands(site, php.SESSIONS),
         {"php": php.manager(site)},
-        status={**apache.SAYS, **php.SAYS},
+        status={**apache.STATUS_SOURCES, **php.STATUS_SOURCES},
         version=shell(f"{apache.VERSION}; {php.VERSION}"),
     )
 
 
 def configuration(site: Site) -> str:
     """With threads, which PHP's own processes allow."""
-    handler, kept = apache.php_handler(site)
-    more = f"{kept}{apache.php_status(handler)}"
-    return apache_php.configuration(site, apache.EVENT[site.tuning], ("proxy", "proxy_fcgi"), handler, more)
+    handler, lines = apache.php_handler(site)
+    extra = f"{lines}{apache.php_status(handler)}"
+    return apache_php.configuration(site, apache.EVENT[site.tuning], ("proxy", "proxy_fcgi"), handler, extra)
 
 
 KIND = ServiceKind(

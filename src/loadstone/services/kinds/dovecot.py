@@ -15,9 +15,9 @@ PASSWORD = "loadstone"
 def program(site: Site) -> Program:
     """Its folders are made by the command that starts it."""
     folders = shlex.join(["mkdir", "-p", f"{site.folder}/run", f"{site.folder}/mail"])
-    words = shlex.join([*NOT_ROOT, "dovecot", "-F", "-c", f"{site.folder}/{CONFIGURATION}"])
+    server = shlex.join([*NOT_ROOT, "dovecot", "-F", "-c", f"{site.folder}/{CONFIGURATION}"])
     version = shell("echo dovecot $(/usr/sbin/dovecot --version)")
-    command = shell(f"{folders} && PATH=$PATH:/usr/sbin exec {words}")
+    command = shell(f"{folders} && PATH=$PATH:/usr/sbin exec {server}")
     return Program(command, {CONFIGURATION: configuration(site)}, version=version)
 
 

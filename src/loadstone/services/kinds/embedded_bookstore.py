@@ -8,8 +8,8 @@ from loadstone.topologies.bookstore import TABLES
 
 def program(site: Site) -> Program:
     """Over HTTP."""
-    words = TABLES.words(site.peers[ServiceRole.DATABASE], site.rows)
-    return Program(plain_command("bookstore", site.listen, site.threads, *words))
+    options = TABLES.options(site.peers[ServiceRole.DATABASE], site.rows)
+    return Program(plain_command("bookstore", site.listen, site.threads, *options))
 
 
 KIND = ServiceKind(EMBEDDED, ServiceRole.BOOKSTORE, program)

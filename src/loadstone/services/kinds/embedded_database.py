@@ -14,9 +14,9 @@ def program(site: Site) -> Program:
     return Program(command, {"database.txt": "The database is beside this file.\n"})
 
 
-def url(at: Endpoint) -> str:
+def url(endpoint: Endpoint) -> str:
     """What the application is told."""
-    return f"role://{at}"
+    return f"role://{endpoint}"
 
 
 KIND = ServiceKind(EMBEDDED, ServiceRole.DATABASE, program, url=url, data=DATA)

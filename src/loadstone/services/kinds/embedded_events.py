@@ -8,12 +8,12 @@ from loadstone.topologies.events import TABLES
 
 def program(site: Site) -> Program:
     """Over HTTP. Pictures that users add are in its folder, unless a store keeps them."""
-    words = TABLES.words(site.peers[ServiceRole.DATABASE], site.rows)
+    options = TABLES.options(site.peers[ServiceRole.DATABASE], site.rows)
     if ServiceRole.STORE not in site.peers:
-        words += ["--pictures", site.shared_folder or f"{site.folder}/pictures"]
+        options += ["--pictures", site.shared_folder or f"{site.folder}/pictures"]
     optional = (name for name in ("geocoder", ServiceRole.STORE, ServiceRole.CACHE) if name in site.peers)
-    words += [word for name in optional for word in (f"--{name}", site.peers[name])]
-    return Program(plain_command("events", site.listen, site.threads, *words))
+    options += [word for name in optional for word in (f"--{name}", site.peers[name])]
+    return Program(plain_command("events", site.listen, site.threads, *options))
 
 
 KIND = ServiceKind(EMBEDDED, ServiceRole.EVENTS, program)

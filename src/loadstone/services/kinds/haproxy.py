@@ -21,8 +21,8 @@ def program(site: Site) -> Program:
 def configuration(site: Site) -> str:
     """TLS ends here; idle users are kept longer than they think (150 s)."""
     servers = "".join(
-        f"    server s{at} {server.host}:{server.port} cookie s{at}\n"
-        for at, server in enumerate(site.servers, start=1)
+        f"    server s{number} {server.host}:{server.port} cookie s{number}\n"
+        for number, server in enumerate(site.servers, start=1)
     )
     return (
         f"global\n    maxconn {CONNECTIONS}\n    nbthread {site.threads}\n"

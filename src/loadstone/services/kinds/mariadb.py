@@ -23,19 +23,19 @@ SETTINGS = {
 def program(site: Site) -> Program:
     """An empty database is made first; its user and database with its first start."""
     data = f"{site.folder}/{DATA}"
-    own = {"datadir": data, "socket": f"{site.folder}/mariadb.sock", "init-file": f"{site.folder}/{FIRST}"}
-    own |= {"bind-address": site.listen, "port": str(site.port), **SETTINGS}
-    words = [PROGRAM, "--no-defaults", *(f"--{name}={value}" for name, value in own.items())]
+    settings = {"datadir": data, "socket": f"{site.folder}/mariadb.sock", "init-file": f"{site.folder}/{FIRST}"}
+    settings |= {"bind-address": site.listen, "port": str(site.port), **SETTINGS}
+    server = [PROGRAM, "--no-defaults", *(f"--{name}={value}" for name, value in settings.items())]
     installing = [INSTALLER, "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal"]
     return Program(
-        shell(f"exec {shlex.join([*NOT_ROOT, *words])}"),
-        {FIRST: first_words()},
+        shell(f"exec {shlex.join([*NOT_ROOT, *server])}"),
+        {FIRST: first_statements()},
         [shell(f"{shlex.join([*NOT_ROOT, *installing, '--skip-test-db'])} > /dev/null")],
         version=[PROGRAM, "--version"],
     )
 
 
-def first_words() -> str:
+def first_statements() -> str:
     """Everyone on its private network is trusted."""
     return (
         f"CREATE DATABASE IF NOT EXISTS {DATABASE};\nCREATE USER IF NOT EXISTS {USER}@'%';\n"
@@ -43,9 +43,9 @@ def first_words() -> str:
     )
 
 
-def url(at: Endpoint) -> str:
+def url(endpoint: Endpoint) -> str:
     """What the application is told."""
-    return f"mysql://{USER}@{at.host}:{at.port}/{DATABASE}"
+    return f"mysql://{USER}@{endpoint.host}:{endpoint.port}/{DATABASE}"
 
 
 KIND = ServiceKind(

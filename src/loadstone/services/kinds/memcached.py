@@ -14,16 +14,16 @@ MEMORY_MIB, CONNECTIONS = 64, 1024
 
 def program(site: Site) -> Program:
     """Over TCP alone: its datagrams are a known means of attack."""
-    words = [PROGRAM, "-l", site.listen, "-p", str(site.port), "-U", "0", "-t", str(site.threads)]
-    words += ["-m", str(MEMORY_MIB), "-c", str(CONNECTIONS)]
+    server = [PROGRAM, "-l", site.listen, "-p", str(site.port), "-U", "0", "-t", str(site.threads)]
+    server += ["-m", str(MEMORY_MIB), "-c", str(CONNECTIONS)]
     return Program(
-        shell(f"exec {shlex.join([*NOT_ROOT, *words])}"), first_words=b"version\r\n", version=[PROGRAM, "--version"]
+        shell(f"exec {shlex.join([*NOT_ROOT, *server])}"), first_words=b"version\r\n", version=[PROGRAM, "--version"]
     )
 
 
-def url(at: Endpoint) -> str:
+def url(endpoint: Endpoint) -> str:
     """What the application is told."""
-    return f"memcached://{at}"
+    return f"memcached://{endpoint}"
 
 
 KIND = ServiceKind("memcached", ServiceRole.CACHE, program, 11211, url, needs={PROGRAM: "memcached"})

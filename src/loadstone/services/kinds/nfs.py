@@ -47,12 +47,12 @@ EXPORT {{
 def program(site: Site) -> Program:
     """In the foreground; ready when its log says so."""
     log = shlex.quote(f"{site.folder}/{LOG}")
-    words = [PROGRAM, "-F", "-f", f"{site.folder}/{CONFIGURATION}", "-L", f"{site.folder}/{LOG}"]
-    words += ["-p", f"{site.folder}/ganesha.pid"]
+    server = [PROGRAM, "-F", "-f", f"{site.folder}/{CONFIGURATION}", "-L", f"{site.folder}/{LOG}"]
+    server += ["-p", f"{site.folder}/ganesha.pid"]
     given_up = f"[ $n -lt {10 * WAIT_S} ] || {{ cat {log} >&2; exit 1; }}"
     looking = f"grep -q 'NFS SERVER INITIALIZED' {log} 2> /dev/null"
     return Program(
-        shell(f"ulimit -n 8192; exec {shlex.join(words)}"),
+        shell(f"ulimit -n 8192; exec {shlex.join(server)}"),
         {CONFIGURATION: configuration(site)},
         prepare=[["mkdir", "-p", f"{site.folder}/{SHARED}", f"{site.folder}/recovery"], shell(MTAB)],
         wait=shell(f"n=0; until {looking}; do n=$((n+1)); {given_up}; sleep 0.1; done"),

@@ -12,7 +12,7 @@ KEPT = 256
 def program(site: Site) -> Program:
     """In the foreground."""
     texts = {nginx.CONFIGURATION: configuration(site)}
-    return Program(shell(nginx.serving(site)), texts, status=nginx.SAYS, version=shell(nginx.VERSION))
+    return Program(shell(nginx.serving(site)), texts, status=nginx.STATUS_SOURCES, version=shell(nginx.VERSION))
 
 
 def configuration(site: Site) -> str:
@@ -23,7 +23,7 @@ def configuration(site: Site) -> str:
         "userid on; userid_name dealt; location / { proxy_pass http://dealt; proxy_http_version 1.1; "
         'proxy_set_header Connection ""; proxy_set_header Host $http_host; }\n'
     )
-    return nginx.http(site, upstream + nginx.both_ways(site, passing))
+    return nginx.http(site, upstream + nginx.http_and_tls(site, passing))
 
 
 KIND = ServiceKind("nginx", ServiceRole.BALANCER, program, 8080, has_tls=True, needs=nginx.NEEDS)

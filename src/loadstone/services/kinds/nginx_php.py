@@ -3,10 +3,10 @@
 from loadstone.model.service import ServiceRole, Tuning
 from loadstone.services import nginx, php
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.sites import FILES, SITE, written
+from loadstone.services.sites import FILES, SITE, file_commands
 from loadstone.services.unprivileged import shell
 
-TOLD = ("QUERY_STRING", "REQUEST_METHOD", "CONTENT_TYPE", "CONTENT_LENGTH", "REQUEST_URI", "SERVER_PROTOCOL")
+VARIABLES = ("QUERY_STRING", "REQUEST_METHOD", "CONTENT_TYPE", "CONTENT_LENGTH", "REQUEST_URI", "SERVER_PROTOCOL")
 """What PHP is told of a request."""
 
 
@@ -16,9 +16,9 @@ def program(site: Site) -> Program:
     return Program(
         shell(f"{php.manager_is_there(site)}; {nginx.serving(site)}"),
         {**texts, **php.pages()},
-        written(site, php.SESSIONS),
+        file_commands(site, php.SESSIONS),
         {"php": php.manager(site)},
-        status={**nginx.SAYS, **php.SAYS},
+        status={**nginx.STATUS_SOURCES, **php.STATUS_SOURCES},
         version=shell(f"{nginx.VERSION}; {php.VERSION}"),
     )
 
@@ -29,19 +29,19 @@ def configuration(site: Site) -> str:
     return nginx.http(
         site,
         nginx.php_upstream(site)
-        + nginx.both_ways(
+        + nginx.http_and_tls(
             site, f"root {site.folder}/{SITE};\n        etag off;\n{files}{nginx.php_status(site)}{_pages(site)}"
         ),
     )
 
 
 def _pages(site: Site) -> str:
-    words = {name: f"${name.lower()}" for name in TOLD}
-    words |= {"SCRIPT_FILENAME": f"{site.folder}/{php.PAGES}/index.php", **php.told(site)}
-    lines = "".join(f"            fastcgi_param {name} {value};\n" for name, value in words.items())
-    kept = "            fastcgi_keep_conn on;\n" if site.tuning is Tuning.TUNED else ""
+    parameters = {name: f"${name.lower()}" for name in VARIABLES}
+    parameters |= {"SCRIPT_FILENAME": f"{site.folder}/{php.PAGES}/index.php", **php.page_environment(site)}
+    lines = "".join(f"            fastcgi_param {name} {value};\n" for name, value in parameters.items())
+    keep_alive = "            fastcgi_keep_conn on;\n" if site.tuning is Tuning.TUNED else ""
     return (
-        f"        location / {{\n            fastcgi_pass php;\n{kept}"
+        f"        location / {{\n            fastcgi_pass php;\n{keep_alive}"
         f"            fastcgi_buffers 40 4k;\n{lines}        }}\n"
     )
 

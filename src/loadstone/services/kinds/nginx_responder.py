@@ -9,29 +9,29 @@ from loadstone.services.unprivileged import shell
 SOCKET = "responder.sock"
 PROCESSES = 50
 """As in the published configurations (docs/web-workloads.md, Back end)."""
-TOLD = ("QUERY_STRING", "REQUEST_METHOD", "SCRIPT_NAME")
+VARIABLES = ("QUERY_STRING", "REQUEST_METHOD", "SCRIPT_NAME")
 
 
 def program(site: Site) -> Program:
     """Both as the user that starts them."""
-    at = f"{site.folder}/{SOCKET}"
-    responder = [SERVER, "responder", "--until-stdin-ends", "--socket", at, "--processes", str(PROCESSES)]
-    waiting = f"n=0; until [ -S {at} ]; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done"
+    socket = f"{site.folder}/{SOCKET}"
+    responder = [SERVER, "responder", "--until-stdin-ends", "--socket", socket, "--processes", str(PROCESSES)]
+    waiting = f"n=0; until [ -S {socket} ]; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done"
     return Program(
         shell(f"{waiting}; {nginx.serving(site)}"),
         {nginx.CONFIGURATION: configuration(site)},
-        beside={"responder": responder},
+        helpers={"responder": responder},
         version=shell(nginx.VERSION),
     )
 
 
 def configuration(site: Site) -> str:
     """A connection for each request."""
-    told = "".join(f"            fastcgi_param {name} ${name.lower()};\n" for name in TOLD)
+    parameters = "".join(f"            fastcgi_param {name} ${name.lower()};\n" for name in VARIABLES)
     return nginx.http(
         site,
         f"    server {{\n        listen {site.listen}:{site.port} backlog=4096;\n        location / {{\n"
-        f"            fastcgi_pass unix:{site.folder}/{SOCKET};\n{told.replace('$script_name', '$uri')}"
+        f"            fastcgi_pass unix:{site.folder}/{SOCKET};\n{parameters.replace('$script_name', '$uri')}"
         "        }\n    }\n",
     )
 

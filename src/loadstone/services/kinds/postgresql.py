@@ -17,18 +17,18 @@ DATA = "postgresql"
 def program(site: Site) -> Program:
     """An empty database is made first."""
     data = f"{site.folder}/{DATA}"
-    words = ["postgres", "-D", data, "-h", site.listen, "-p", str(site.port), "-k", ""]
-    words += ["-c", f"max_connections={CONNECTIONS}"]
-    command = shell(f"{PROGRAMS}; exec {shlex.join([*NOT_ROOT, *words])}")
+    server = ["postgres", "-D", data, "-h", site.listen, "-p", str(site.port), "-k", ""]
+    server += ["-c", f"max_connections={CONNECTIONS}"]
+    command = shell(f"{PROGRAMS}; exec {shlex.join([*NOT_ROOT, *server])}")
     version = shell(f"{PROGRAMS}; postgres --version")
     return Program(command, prepare=[_preparing(data)], wait=_waiting(site), version=version)
 
 
 def _preparing(data: str) -> list[str]:
     """Everyone on its private network is trusted."""
-    words = ["initdb", "-D", data, "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"]
+    installer = ["initdb", "-D", data, "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"]
     trust = f"echo 'host all all 0.0.0.0/0 trust' >> {shlex.quote(data + '/pg_hba.conf')}"
-    return shell(f"{PROGRAMS}; {shlex.join([*NOT_ROOT, *words])} > /dev/null && {trust}")
+    return shell(f"{PROGRAMS}; {shlex.join([*NOT_ROOT, *installer])} > /dev/null && {trust}")
 
 
 def _waiting(site: Site) -> list[str]:
@@ -36,9 +36,9 @@ def _waiting(site: Site) -> list[str]:
     return shell(f"{PROGRAMS}; n=0; until {asking}; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done")
 
 
-def url(at: Endpoint) -> str:
+def url(endpoint: Endpoint) -> str:
     """What the application is told."""
-    return f"postgresql://{USER}@{at.host}:{at.port}/{DATABASE}"
+    return f"postgresql://{USER}@{endpoint.host}:{endpoint.port}/{DATABASE}"
 
 
 KIND = ServiceKind(

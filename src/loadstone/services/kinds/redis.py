@@ -20,18 +20,18 @@ def program(site: Site) -> Program:
         "maxmemory": f"{MEMORY_MIB}mb",
         "maxmemory-policy": "allkeys-lru",
     }
-    words = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    options = [word for name, value in settings.items() for word in (f"--{name}", value)]
     return Program(
-        [PROGRAM, *words],
+        [PROGRAM, *options],
         prepare=[["mkdir", "-p", site.folder]],
         first_words=b"PING\r\n",
         version=[PROGRAM, "--version"],
     )
 
 
-def url(at: Endpoint) -> str:
+def url(endpoint: Endpoint) -> str:
     """What the application is told."""
-    return f"redis://{at}"
+    return f"redis://{endpoint}"
 
 
 KIND = ServiceKind("redis", ServiceRole.CACHE, program, 6379, url, needs={PROGRAM: "redis-server"})

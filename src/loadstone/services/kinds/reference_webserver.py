@@ -6,7 +6,7 @@ from loadstone.model.machine import SERVER
 from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole, Tuning
 from loadstone.services import php
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.mechanisms import CGI, NEEDS_COMPILER, NEEDS_PERL, PROGRAMS, SITE, made, sources
+from loadstone.services.mechanisms import CGI, NEEDS_COMPILER, NEEDS_PERL, PROGRAMS, SITE, build_commands, sources
 from loadstone.services.unprivileged import shell
 
 
@@ -32,7 +32,7 @@ SETTINGS = {
 
 def program(site: Site) -> Program:
     """Over HTTP and TLS; PHP beside it where it is asked for."""
-    texts, steps = sources(site), made(site)
+    texts, steps = sources(site), build_commands(site)
     if site.mechanism is not Mechanism.PHP_FASTCGI:
         return Program(_command(site), texts, steps)
     texts[php.FPM_CONFIGURATION] = php.manager_configuration(site)
@@ -41,8 +41,8 @@ def program(site: Site) -> Program:
 
 def _command(site: Site) -> list[str]:
     settings = SETTINGS[site.tuning]
-    least, most, idle_s = settings.stubs
-    words = {
+    min_stubs, max_stubs, idle_s = settings.stubs
+    options = {
         "--listen": f"{site.listen}:{site.port}",
         "--listen-tls": f"{site.listen}:{site.tls_port}",
         "--certificates": site.certificates,
@@ -52,16 +52,16 @@ def _command(site: Site) -> list[str]:
         "--cache-bytes": settings.cache_bytes,
         "--cache-file-bytes": settings.file_bytes,
         "--cache-age": settings.age_s,
-        "--least-stubs": least,
-        "--most-stubs": most,
+        "--least-stubs": min_stubs,
+        "--most-stubs": max_stubs,
         "--stub-idle": idle_s,
     }
     if site.mechanism in CGI:
-        words["--program"] = f"{site.folder}/{PROGRAMS}/{CGI[site.mechanism]}"
+        options["--program"] = f"{site.folder}/{PROGRAMS}/{CGI[site.mechanism]}"
     if site.mechanism is Mechanism.PHP_FASTCGI:
-        words["--php"] = f"{site.folder}/{php.SOCKET}"
-        words["--php-kept"] = php.kept_connections(site.tuning, 1) if site.tuning is Tuning.TUNED else 0
-    flat = [str(word) for pair in words.items() for word in pair]
+        options["--php"] = f"{site.folder}/{php.SOCKET}"
+        options["--php-kept"] = php.kept_connections(site.tuning, 1) if site.tuning is Tuning.TUNED else 0
+    flat = [str(word) for pair in options.items() for word in pair]
     return [SERVER, "webserver", "--until-stdin-ends", *flat]
 
 

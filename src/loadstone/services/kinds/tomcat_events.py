@@ -10,7 +10,7 @@ PAGES = (
     *("add-person", "add-event", "renew"),
 )
 """Below `/events/`; the store's files too, and the audit is beside it."""
-MOST_UPLOAD_BYTES = 2 << 20
+MAX_UPLOAD_BYTES = 2 << 20
 """As in the reference server."""
 MEMCACHED = f"{tomcat.JARS}/spymemcached.jar"
 """By which it asks a memcached."""
@@ -18,8 +18,8 @@ MEMCACHED = f"{tomcat.JARS}/spymemcached.jar"
 
 def program(site: Site) -> Program:
     """One servlet for all pages; a store and a geocoder are elsewhere."""
-    needed = ("geocoder",) if site.shared_folder else ("store", "geocoder")
-    missing = [name for name in needed if name not in site.peers]
+    required = ("geocoder",) if site.shared_folder else ("store", "geocoder")
+    missing = [name for name in required if name not in site.peers]
     if missing:
         raise ServiceError(f"The site of events in Java asks a {' and a '.join(missing)}, and there is none.")
     patterns = (*(f"/events/{page}" for page in PAGES), "/events/store/*", "/audit")
@@ -29,7 +29,7 @@ def program(site: Site) -> Program:
     properties = {f"loadstone.{name}": site.peers[name] for name in optional}
     properties |= {"loadstone.pictures": site.shared_folder} if site.shared_folder else {}
     return java.program(
-        site, java.Application("events", "Events", patterns, properties, MOST_UPLOAD_BYTES, (MEMCACHED,))
+        site, java.Application("events", "Events", patterns, properties, MAX_UPLOAD_BYTES, (MEMCACHED,))
     )
 
 

@@ -7,7 +7,7 @@ from loadstone.model.service import ServiceRole
 from loadstone.services import tomcat
 from loadstone.services.declared import declared_pages
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.sites import SITE, written
+from loadstone.services.sites import SITE, file_commands
 from loadstone.services.status import STATUS
 from loadstone.services.unprivileged import shell
 
@@ -23,9 +23,9 @@ def program(site: Site) -> Program:
     return Program(
         tomcat.serving(site, properties),
         {tomcat.CONFIGURATION: tomcat.server_xml(site, contexts), **_applications(site)},
-        [tomcat.folders(site), *written(site)],
-        status=tomcat.SAYS,
-        version=shell(tomcat.WHOLE.version),
+        [tomcat.folders(site), *file_commands(site)],
+        status=tomcat.STATUS_SOURCES,
+        version=shell(tomcat.PACKAGED.version),
     )
 
 
@@ -38,10 +38,10 @@ def _applications(site: Site) -> dict[str, str]:
 
 
 def _application(
-    site: Site, folder: str, name: str, patterns: tuple[str, ...], more: Mapping[str, str] | None = None
+    site: Site, folder: str, name: str, patterns: tuple[str, ...], extra: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Its page answers whatever is no file, and nothing more."""
-    pages = {"/": f"{name}.jsp", **(more or {})}
+    pages = {"/": f"{name}.jsp", **(extra or {})}
     texts = {f"{folder}/{tomcat.WEB_XML}": tomcat.web_xml(site.tuning, pages, patterns)}
     parts = ("page.jspf", "backend.jspf", "visitor.jspf", f"{name}.jsp")
     texts |= {f"{folder}/WEB-INF/{part}": tomcat.page(part) for part in parts}
@@ -70,7 +70,7 @@ KIND = ServiceKind(
     program,
     8080,
     has_tls=True,
-    needs=tomcat.WHOLE.needs,
+    needs=tomcat.PACKAGED.needs,
     memory_mib=tomcat.MEMORY_MIB,
     is_tuned=True,
 )
