@@ -1,11 +1,9 @@
 """The station as a service: its command, its model in virtual time, and where it says how busy it is."""
 
-from typing import Any
-
 from loadstone.model.machine import SERVER
 from loadstone.model.system import Spread, Station
 
-Json = dict[str, Any]
+Json = dict[str, object]
 
 USAGE = "/usage"
 """Path of what a station says of its own use."""

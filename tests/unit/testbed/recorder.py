@@ -78,7 +78,7 @@ class _Service:
 
 
 @dataclass
-class _Machine(LocalMachine):
+class RecordedMachine(LocalMachine):
     recorder: Recorder = field(default_factory=Recorder)
 
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
@@ -114,7 +114,7 @@ class _Platform:
         self.recorder.note(f"up {context.name}", PlatformError)
         services: Mapping[str, Service] = {}
         try:
-            machine = _Machine(context, recorder=self.recorder)
+            machine = RecordedMachine(context, recorder=self.recorder)
             services = machine.services
             yield machine
         finally:

@@ -10,9 +10,11 @@ import pytest
 from loadstone.model.choices import ServiceChoices
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.system import Reference
+from loadstone.model.tile import Role as TileRole
 from loadstone.model.topology import topologies, topology_of
 from loadstone.model.workload import ServerNeeds
 from loadstone.platforms.contract import Machine
+from loadstone.services import reference
 from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.testbed import deploy as module
 from loadstone.testbed.context import open_testbed
@@ -21,7 +23,7 @@ from loadstone.testbed.running import Running
 from loadstone.testbed.start import start_service
 from loadstone.topologies import events, tile, web
 from loadstone.topologies.topology import Topology
-from tests.unit.testbed.recorder import RECORDED, Recorder
+from tests.unit.testbed.recorder import RECORDED, RecordedMachine, Recorder
 
 MACHINE = MachineSpec(platform=RECORDED)
 ROWS = {"users": 5, "tags": 6, "events": 7, "orders": 8}
@@ -149,3 +151,21 @@ def test_a_service_is_certified_for_the_address_of_its_machine(tmp_path: Path, r
     (site,) = sites
     assert site.names == ("localhost", "127.0.0.1")
     assert (site.port, site.tls_port, site.certificates) == (0, 0, ""), "it takes free ports and certifies itself"
+
+
+def test_web_sites_on_a_machine_that_comes_back_keep_their_certificate(
+    tmp_path: Path, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RecordedMachine, "comes_back", True)
+    monkeypatch.setattr(reference, "certificate", lambda names: {reference.AUTHORITY: f"for {' '.join(names)}"})
+    deployment = put_up(tmp_path, web.TOPOLOGY, chosen(web.TOPOLOGY))
+    assert option(recorder.commands["web"], "--certificates").endswith("/certificates")
+    assert [target.authority_pem for target in deployment.targets] == ["for localhost 127.0.0.1"]
+    assert "--certificates" not in recorder.commands["backend"]
+
+
+def test_the_applications_of_a_tile_have_all_its_machines() -> None:
+    placed = {machine for application in tile.APPLICATIONS for machine in application.machines.values()}
+    assert placed == set(TileRole)
+    for application in tile.APPLICATIONS:
+        assert set(application.machines) == {role.name for role in application.topology.roles}
