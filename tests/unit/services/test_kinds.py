@@ -6,7 +6,7 @@ import pytest
 
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.services.kind import ServiceKind, Site
-from loadstone.services.registry import service_kinds
+from loadstone.services.registry import service_kinds, service_roles
 
 SITE = Site(
     "/files",
@@ -18,7 +18,7 @@ SITE = Site(
     peers={"backend": "10.0.0.2:80", "database": "postgresql://u@10.0.0.2:1/d", "geocoder": "10.0.0.3:1"},
     shared_folder="/shared",
 )
-ALL = [kind for role in ServiceRole for kind in service_kinds(role).values()]
+ALL = [kind for role in service_roles() for kind in service_kinds(role).values()]
 
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: f"{kind.role}-{kind.name}")
