@@ -12,8 +12,9 @@ from loadstone.model.errors import LoadstoneError, UsageError
 from loadstone.model.figures import Criteria
 from loadstone.model.machine import MachineSpec
 from loadstone.model.records.manifest import Manifest, ProfileRecord, Status
-from loadstone.model.system import Clock, FileSet, Reference
+from loadstone.model.system import Clock, Reference
 from loadstone.model.target import Target
+from loadstone.model.topology import topology_of
 from loadstone.model.workload import WEB_NEEDS, Workload
 from loadstone.platforms.cores import cores_taken
 from loadstone.run import audit, preflight
@@ -92,7 +93,7 @@ def is_shipped(workload: Workload) -> bool:
 
 def _file_sets(spec: RunSpec) -> dict[str, int]:
     """Sessions that each workload's files are for, of those that have any."""
-    with_files = [part for part in spec.parts if part.workload.name in list(FileSet)]
+    with_files = [part for part in spec.parts if part.workload.name in topology_of(spec.needs.need).file_sets]
     return {part.workload.name: data_sessions(part.workload, part.load, spec.profile.phases) for part in with_files}
 
 

@@ -76,6 +76,8 @@ class Topology:
     """None for an application whose database fills itself, or that has none."""
     shared_files: tuple[str, ...] = ()
     """Command of the reference server that fills a folder which all fronts share; the folder's path follows."""
+    file_sets: tuple[str, ...] = ()
+    """Workloads whose files the front writes to its folder before it starts."""
     ledgers: tuple[str, ...] = ()
     """Things that its audit counts, by their name in the audit's answer."""
     users_per_rate: int | None = None

@@ -10,4 +10,5 @@ TOPOLOGY = Topology(
     front=FRONT,
     peers=(TopologyRole(name="backend", service="backend", choice="backend_service", threads=1),),
     balancer=BALANCER,
+    file_sets=("banking", "shopping", "support"),
 )

@@ -3,6 +3,7 @@
 import pytest
 
 from loadstone.model.choices import CHOICES, ServiceChoices
+from loadstone.model.system import FileSet
 from loadstone.model.topology import roles_chosen_by, topologies, topologies_with, topology_of
 from loadstone.services.registry import service_kinds
 
@@ -34,3 +35,8 @@ def test_a_choice_names_services_of_all_roles_that_declare_it() -> None:
     assert roles_chosen_by("service") == ("web", "bookstore", "events", "webserver")
     assert roles_chosen_by("database") == ("database",)
     assert roles_chosen_by("tuning") == ()
+
+
+def test_the_web_sites_write_the_files_of_their_own_workloads() -> None:
+    assert topology_of("web").file_sets == tuple(FileSet)
+    assert all(not topology.file_sets for topology in topologies() if topology.need != "web")
