@@ -76,12 +76,12 @@ def _judged(result: Result, seal: Seal, is_rejudged: bool) -> tuple[Result, str]
     if saved is not None and [workload.verdict for workload in saved.workloads] == [
         workload.verdict for workload in anew.workloads
     ]:
-        return result, "judged anew after the run was sealed." if is_rejudged else ""
+        return result, "judged again after the run was sealed." if is_rejudged else ""
     if saved is None:
         return replace(result, verdict=anew), ""
     note = (
-        f"the one that was kept ({saved.whole}, by version {saved.judged_by}) was not sealed with the figures and does "
-        f"not follow from them; shown is what they come to by version {__version__}."
+        f"the stored verdict ({saved.whole}, by version {saved.judged_by}) was not sealed with the figures and does "
+        f"not follow from them. The report shows the verdict of version {__version__} instead."
     )
     return replace(result, verdict=anew), note
 

@@ -57,7 +57,7 @@ def _choose(result: Result, run: str | None) -> tuple[WorkloadResult, Iteration]
         return next(iter(runs.values()))
     if run not in runs:
         problem = f"There is no run `{run}`" if run else f"The result holds {len(runs)} runs"
-        raise UsageError(f"{problem}. Name one with --run: {', '.join(runs) or 'there is none'}.")
+        raise UsageError(f"{problem}. Name one with --run: {', '.join(runs) or 'none'}.")
     return runs[run]
 
 

@@ -30,7 +30,7 @@ def system_in_words(manifest: StudyManifest, runs: Sequence[RunSummary]) -> str:
     targets = {run.request.side.upper(): run.request.settings.get("target", "") for run in runs}
     if targets and all(targets.values()):
         each = (f"{side} {target}".strip() for side, target in sorted(targets.items()))
-        return f"set up by others: {', '.join(each)}"
+        return f"managed elsewhere: {', '.join(each)}"
     settings = manifest.system.settings.items()
     settings_text = [f"{name.replace('_', ' ')} {_said(value)}" for name, value in settings if _is_shown(name, value)]
     return ", ".join([f"kind {manifest.system.kind}", *settings_text])

@@ -47,12 +47,13 @@ RUN_LINKS = {Clock.REAL: "runs/{folder}/report.html", Clock.VIRTUAL: "runs/{fold
 OPEN_RUNS = 12
 """Runs up to which their table is not folded."""
 NOTE = (
-    "Every run is a result folder of its own below runs/; answer.json holds all figures of this page. How each "
-    "question is answered, and by what rule, says docs/studies.md."
+    "Every run is a result folder of its own below runs/; "
+    "answer.json contains all figures of this page. docs/studies.md "
+    "explains the rule that answers each question."
 )
 EMULATED = (
     "this machine's processors do not run virtual machines by hardware, so QEMU translated every instruction. The "
-    "figures show that the set-up works; they say nothing of what virtualization costs where KVM is."
+    "figures show that the set-up works, not what virtualization costs with KVM."
 )
 RUN_METRICS = (
     ("throughput", "operations/s", 1, 1.0),
@@ -94,8 +95,8 @@ def render_study(path: Path, form: Format, run_link: str | None = None) -> str:
         blocks = list(study_blocks(manifest, kind, answer, form is Format.HTML))
     except UNFIT as error:
         raise StoreError(
-            f"{path / ANSWER} does not fit together ({type(error).__name__}: {error}), so it cannot be shown. "
-            "Something else wrote to it; the command of the study writes it anew from its runs."
+            f"{path / ANSWER} is inconsistent ({type(error).__name__}: {error}), so it cannot be shown. "
+            "It was modified; the command of the study rebuilds it from the runs."
         ) from None
     if form is Format.MARKDOWN:
         return markdown(manifest.name, blocks)
@@ -127,8 +128,8 @@ def _banner(manifest: StudyManifest, kind: AnyKind, answer: StudyAnswer[Answer])
     text = f"{kind.question} {started} UTC, profile {manifest.profile.name}, seed {manifest.seed}{where}"
     yield Paragraph(text, Tone.QUIET)
     if manifest.status is not Status.COMPLETE:
-        reason = manifest.reason or "it has not come to its end"
-        left = f"about {answer.left} runs are left. The same command goes on from here."
+        reason = manifest.reason or "it has not finished"
+        left = f"about {answer.left} runs are left. The same command resumes the study."
         yield Paragraph(f"{reason}; {left}", Tone.INVALID, f"{manifest.status}:")
     emulated = {run.request.workload for run in answer.runs if run.accelerator == "tcg"}
     for part in answer.parts:

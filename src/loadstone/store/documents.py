@@ -45,7 +45,7 @@ def read_bytes(path: Path) -> bytes:
     with open_regular(path) as file:
         content = file.read(LARGEST_DOCUMENT + 1)
     if len(content) > LARGEST_DOCUMENT:
-        raise StoreError(f"{path} is larger than {LARGEST_DOCUMENT >> 20} MiB, which no document of ours is.")
+        raise StoreError(f"{path} is larger than {LARGEST_DOCUMENT >> 20} MiB, too large for a document of Loadstone.")
     return content
 
 
@@ -59,9 +59,9 @@ def read_raw(path: Path) -> Raw:
     try:
         document = from_json(read_bytes(path), allow_inf_nan=False)
     except ValueError as error:
-        raise StoreError(f"{path} is no JSON: {error}.") from None
+        raise StoreError(f"{path} is not valid JSON: {error}.") from None
     if not isinstance(document, dict):
-        raise StoreError(f"{path} holds no JSON object.")
+        raise StoreError(f"{path} contains no JSON object.")
     refuse_immense(document, str(path))
     return document
 
@@ -78,7 +78,7 @@ def refuse_immense(document: Any, place: str) -> None:
         elif isinstance(value, list):
             rest += value
         elif isinstance(value, int) and abs(value) >= IMMENSE:
-            raise StoreError(f"{place} holds a whole number of more than 64 bits, which no document of ours does.")
+            raise StoreError(f"{place} contains a whole number of more than 64 bits, which is not valid.")
 
 
 def checked(path: Path, kind: TypeAdapter[T], document: Raw) -> T:
@@ -109,7 +109,7 @@ def migrated(
     try:
         moved = migrate(content)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise StoreError(f"{path} is no document of schema {version}: {type(error).__name__} {error}.") from None
+        raise StoreError(f"{path} is not a valid document of schema {version}: {type(error).__name__} {error}.") from None
     return checked(path, kind, moved)
 
 
@@ -124,7 +124,7 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
             line = file.readline(LONGEST_LINE)
             if not line.endswith(b"\n"):
                 if len(line) == LONGEST_LINE:
-                    raise StoreError(f"{path}:{number} is longer than any line of ours.")
+                    raise StoreError(f"{path}:{number} is too long for a line of Loadstone.")
                 return
             yield number, line
 

@@ -94,7 +94,7 @@ class ResultFolder:
         try:
             folder.path.mkdir()
         except OSError as error:
-            raise StoreError(f"{folder.path} cannot be made: {error.strerror}.") from None
+            raise StoreError(f"{folder.path} cannot be created: {error.strerror}.") from None
         return folder
 
     def of(self, label: str, iteration: int) -> RunFolder:
@@ -142,7 +142,7 @@ def seal_of(path: Path) -> Seal:
         return Seal(SealState.ABSENT)
     sums = read_raw(path / SEAL).get("sha256")
     if not isinstance(sums, dict):
-        raise StoreError(f"{path / SEAL} holds no check sums.")
+        raise StoreError(f"{path / SEAL} contains no checksums.")
     changed = tuple(name for name, held in sums.items() if not _is_inside(name) or _sum_of(path / name) != held)
     covers_verdict = VERDICT in sums and VERDICT not in changed
     return Seal(SealState.BROKEN if changed else SealState.INTACT, changed, covers_verdict)
@@ -170,7 +170,7 @@ def unused(results: Path, name: str, started: str) -> Path:
     try:
         return _numbered(results, f"{datetime.fromisoformat(started):%Y%m%d-%H%M%S}-{plain}"[:200])
     except OSError as error:
-        raise StoreError(f"No result folder can be made in {results}: {error}. Name another with --results.") from None
+        raise StoreError(f"Cannot create a result folder in {results}: {error}. Name another with --results.") from None
 
 
 def _numbered(results: Path, base: str) -> Path:
@@ -181,7 +181,7 @@ def _numbered(results: Path, base: str) -> Path:
         except FileExistsError:
             continue
         return path
-    raise FileExistsError(f"{base} and 999 like it")
+    raise FileExistsError(f"{base} and 999 similar names exist")
 
 
 def _sha256(path: Path) -> str:

@@ -148,7 +148,7 @@ def _decoded(hdr: str) -> HdrHistogram:
         histogram: HdrHistogram = HdrHistogram.decode(hdr)
         return histogram
     except (ValueError, IndexError, struct.error, zlib.error, binascii.Error, TypeError) as error:
-        raise StoreError(f"A stored histogram is none of ours: {error}.") from None
+        raise StoreError(f"A stored histogram is not valid: {error}.") from None
     except Exception as error:  # the library has exceptions of its own for headers and lengths
         raise StoreError(f"A stored histogram cannot be read: {type(error).__name__} {error}.") from None
 

@@ -42,7 +42,7 @@ def read_published(file: Path) -> dict[str, dict[str, IterationFigures]]:
             table_cells["seconds", TOTAL, column] = _seconds(file, table)
     read = {workload: _iterations(file, workload, table_cells) for workload, table_cells in cells.items()}
     if not any(read.values()):
-        raise StoreError(f"{file} holds no table `requests counted in N s`, so there is no iteration in it.")
+        raise StoreError(f"{file} contains no table `requests counted in N s`, so it has no iteration.")
     return read
 
 
@@ -87,7 +87,7 @@ def _iterations(file: Path, workload: str, cells: Cells) -> dict[str, IterationF
         problem = f"the table `{table}` has no `{page[:60]}` in the column `{column[:60]}`"
         raise StoreError(f"{file}: `{workload[:60]}` lacks a figure: {problem}.") from None
     except ValueError as error:
-        raise StoreError(f"{file}: `{workload}` lacks a figure or has one that is none: {error}.") from None
+        raise StoreError(f"{file}: `{workload}` lacks a figure or has one that is not valid: {error}.") from None
 
 
 def _iteration(cells: Cells, pages: list[str], column: str) -> IterationFigures:

@@ -68,8 +68,8 @@ def read_manifest(path: Path) -> Manifest:
         state = (path / MANIFEST).lstat()
         manifest = _manifest(path, state.st_mtime_ns, state.st_size)
     except (OSError, StoreError) as error:
-        problem = error if isinstance(error, StoreError) else f"{path} holds no {MANIFEST}."
-        raise StoreError(f"{path} is no result folder: {problem} `loadstone results` lists those there are.") from None
+        problem = error if isinstance(error, StoreError) else f"{path} contains no {MANIFEST}."
+        raise StoreError(f"{path} is not a result folder: {problem} `loadstone results` lists all results.") from None
     return as_found(path, manifest)
 
 
@@ -195,7 +195,7 @@ def _audit(file: Path, ledger: Sequence[Ledger]) -> Audit | None:
             broken_rules=tuple(map(str, report["broken_rules"])),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{file} is no audit: {type(error).__name__} {error}.") from None
+        raise StoreError(f"{file} is not a valid audit: {type(error).__name__} {error}.") from None
 
 
 def _share_of_host(iteration: Iteration, used: Callable[[Sample], float | None]) -> float | None:
@@ -224,7 +224,7 @@ def read_event(line: bytes, place: str) -> Event:
         try:
             return EVENT.validate_python(migrate.event(from_json(line)))
         except (ValueError, AttributeError, KeyError, TypeError):
-            raise StoreError(f"{place} is no event: {first_problem(error)}.") from None
+            raise StoreError(f"{place} is not a valid event: {first_problem(error)}.") from None
 
 
 def _refuse_odd_numbers(line: bytes, place: str) -> None:
@@ -236,7 +236,9 @@ def _refuse_odd_numbers(line: bytes, place: str) -> None:
     try:
         document = from_json(line, allow_inf_nan=False)
     except ValueError:
-        raise StoreError(f"{place} holds a figure that is no number (NaN or Infinity), or is no JSON.") from None
+        raise StoreError(
+            f"{place} contains a figure that is not a number (NaN or Infinity), or is not valid JSON."
+        ) from None
     refuse_immense(document, place)
 
 
@@ -246,7 +248,7 @@ def _samples(file: Path) -> Iterator[Sample]:
         try:
             yield SAMPLE.validate_json(line)
         except ValidationError as error:
-            raise StoreError(f"{file}:{number} is no sample: {first_problem(error)}.") from None
+            raise StoreError(f"{file}:{number} is not a valid sample: {first_problem(error)}.") from None
 
 
 def figures_of(events: Sequence[Event]) -> IterationFigures:

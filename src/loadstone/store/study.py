@@ -69,7 +69,7 @@ class StudyFolder:
         """Keeps others from working on the study; the lock goes with the process. Raises StoreError."""
         lock = locks.take(self.path)
         if lock is None:
-            raise StoreError(f"{self.path} is being worked on by another `loadstone`. Wait for it.")
+            raise StoreError(f"{self.path} is in use by another `loadstone` process. Wait for it.")
         try:
             yield
         finally:
@@ -86,7 +86,7 @@ def read_study_manifest(path: Path) -> StudyManifest:
     try:
         state = (path / STUDY).lstat()
     except OSError:
-        raise StoreError(f"{path} is no study: it holds no {STUDY}.") from None
+        raise StoreError(f"{path} is not a study: it contains no {STUDY}.") from None
     manifest = _manifest(path, state.st_mtime_ns, state.st_size)
     return as_found(path, manifest)
 

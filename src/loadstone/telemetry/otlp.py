@@ -74,7 +74,7 @@ def _metrics(name: str, part: PartTally, start_ns: int, now_ns: int) -> Iterator
     for kind, about in (
         ("response", "From the intended start to the last byte"),
         ("service", "From the send to the last byte"),
-        ("lag", "How late the driver acted against its own schedule"),
+        ("lag", "Delay of the driver against its own schedule"),
     ):
         yield _histogram(f"loadstone.{kind}.time", about, name, getattr(part, kind), start_ns, now_ns)
 
@@ -115,7 +115,7 @@ def push_otlp(url: str, tally: Tally) -> Iterator[None]:
     try:
         asyncio.run(send())
     except (OSError, ValueError) as error:
-        raise UsageError(f"The collector at {url} does not take metrics: {error}.") from None
+        raise UsageError(f"The collector at {url} does not accept metrics: {error}.") from None
     with _repeatedly(send):
         yield
     with suppress(OSError, ValueError, KeyboardInterrupt):  # an interrupt leaves out the last message, not the verdict
@@ -164,14 +164,14 @@ class _Collector:
 
 def _collector(url: str) -> _Collector:
     """The collector at an address. Raises UsageError for what is none."""
-    remedy = "Give its address, as http://127.0.0.1:4318"
+    remedy = "Use its address, such as http://127.0.0.1:4318"
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise UsageError(f"`{url}` is no collector: {error}. {remedy}.") from None
+        raise UsageError(f"`{url}` is not a valid collector address: {error}. {remedy}.") from None
     if parts.scheme not in ("http", "https") or not host or parts.username is not None:
-        raise UsageError(f"`{url}` is no collector. {remedy}.")
+        raise UsageError(f"`{url}` is not a valid collector address. {remedy}.")
     is_secure = parts.scheme == "https"
     trusting = ssl.create_default_context() if is_secure else None
     at = Endpoint(f"[{host}]" if ":" in host else host, port or (443 if is_secure else 80))

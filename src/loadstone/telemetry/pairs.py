@@ -9,25 +9,25 @@ from prometheus_client.registry import Collector
 
 Json = Mapping[str, Any]
 GAUGES: dict[str, tuple[str, Callable[[Json], float | None]]] = {
-    "protected": ("1 where a secondary follows the machine that serves", lambda one: one["status"] == "protected"),
-    "lag_seconds": ("How long ago that was recorded which the secondary replays now", lambda one: _s(one["lag_ms"])),
+    "protected": ("1 if a secondary follows the active machine", lambda one: one["status"] == "protected"),
+    "lag_seconds": ("Replay lag of the secondary, in seconds", lambda one: _s(one["lag_ms"])),
     "round_trip_seconds": (
         "Round trip between both sides, through their agents",
         lambda one: _s(one.get("round_trip_ms")),
     ),
     "lost_frames": ("Frames that there was no room to hold", lambda one: one.get("lost_frames")),
     "log_bits_per_second": (
-        "Log of the machine that serves",
+        "Log of the active machine",
         lambda one: None if one["log_mbit_per_s"] is None else 1e6 * one["log_mbit_per_s"],
     ),
     "slowed_ratio": (
-        "Share of its time for which the machine is kept from running",
+        "Share of time for which the machine is throttled",
         lambda one: None if one["slowed_pct"] is None else one["slowed_pct"] / 100,
     ),
-    "output_held_seconds": ("Median time that outputs waited", lambda one: _s((one["held_ms"] or {}).get("p50"))),
+    "output_held_seconds": ("Median delay of outputs", lambda one: _s((one["held_ms"] or {}).get("p50"))),
     "log_recorded_bytes": ("Length of the log", lambda one: one["recorded"]),
-    "log_received_bytes": ("What the secondary holds of it", lambda one: one["received"]),
-    "log_executed_bytes": ("What the secondary has replayed of it", lambda one: one["executed"]),
+    "log_received_bytes": ("Log received by the secondary", lambda one: one["received"]),
+    "log_executed_bytes": ("Log replayed by the secondary", lambda one: one["executed"]),
 }
 
 

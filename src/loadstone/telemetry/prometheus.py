@@ -43,12 +43,12 @@ class Figures(Collector):
         active = GaugeMetricFamily("loadstone_sessions_active", "Sessions under way", labels=("workload",))
         connections = GaugeMetricFamily("loadstone_connections_open", "Open connections", labels=("workload",))
         cpu = GaugeMetricFamily(
-            "loadstone_driver_core_share", "Share of a core a driver thread used", labels=("thread",)
+            "loadstone_driver_core_share", "Share of a core that a driver thread used", labels=("thread",)
         )
         times = {
             "response": "From the intended start to the last byte",
             "service": "From the send to the last byte",
-            "lag": "How late the driver acted against its own schedule",
+            "lag": "Delay of the driver against its own schedule",
         }
         histograms = {
             kind: HistogramMetricFamily(f"loadstone_{kind}_seconds", about, labels=("workload",))
@@ -68,7 +68,7 @@ class Figures(Collector):
             cpu.samples.clear()  # threads play all workloads, so the last one's figures are everyone's
             for thread, share in enumerate(part.cpu):
                 cpu.add_metric((str(thread),), share)
-        phase = GaugeMetricFamily("loadstone_phase", "The phase the run is in", labels=("phase",))
+        phase = GaugeMetricFamily("loadstone_phase", "Current phase of the run", labels=("phase",))
         phase.add_metric((self.tally.phase,), 1)
         yield from (operations, errors, received, active, connections, *histograms.values(), cpu, phase)
 
@@ -86,11 +86,11 @@ def serve_prometheus(address: str, tally: Tally) -> Iterator[None]:
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdigit() or int(port) > LAST_PORT:
-        raise UsageError(f"`{address}` is no place to serve at. Give HOST:PORT, as 127.0.0.1:9464.")
+        raise UsageError(f"`{address}` is not a valid listen address. Use HOST:PORT, such as 127.0.0.1:9464.")
     token = os.environ.get(PAGE_TOKEN)
     if token is None and not is_loopback(host):
-        remedy = f"Set {PAGE_TOKEN}, or serve at 127.0.0.1:{port}"
-        raise UsageError(f"Beyond loopback live figures are served only with a token. {remedy}.")
+        remedy = f"Set {PAGE_TOKEN}, or listen on 127.0.0.1:{port}"
+        raise UsageError(f"An address other than loopback requires a token. {remedy}.")
     registry = CollectorRegistry()
     registry.register(Figures(tally))
     app = _guarded(make_asgi_app(registry), None if token is None else checked_token(token))
@@ -98,7 +98,7 @@ def serve_prometheus(address: str, tally: Tally) -> Iterator[None]:
     try:
         listener = socket.create_server((host, int(port)), family=family)
     except OSError as error:
-        raise UsageError(f"Prometheus cannot be served at {address}: {error.strerror}. Give another port.") from None
+        raise UsageError(f"Prometheus cannot be served at {address}: {error.strerror}. Use another port.") from None
     bounds: dict[str, Any] = {"http": BoundedProtocol, "timeout_graceful_shutdown": 1, "lifespan": "off"}
     server = Server(Config(app, log_level="warning", **bounds))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="prometheus", daemon=True)
@@ -121,6 +121,8 @@ def _guarded(app: Application, token: str | None) -> Application:
         brought = dict(scope.get("headers", ())).get(b"authorization", b"")
         if hmac.compare_digest(brought, expected):
             return await app(scope, receive, send)
-        return await PlainTextResponse("Bring the token.\n", 401, {"www-authenticate": "Bearer"})(scope, receive, send)
+        return await PlainTextResponse("The token is missing or wrong.\n", 401, {"www-authenticate": "Bearer"})(
+            scope, receive, send
+        )
 
     return guarded

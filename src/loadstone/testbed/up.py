@@ -241,7 +241,7 @@ async def external_testbed(target: Target) -> AsyncIterator[Testbed]:
     ports = tuple(side.port for side in (target.http, target.https) if side and is_here(side.host))
     yield Testbed(
         (target,),
-        f"{' and '.join(sides)}, set up by others",
+        f"{' and '.join(sides)}, managed elsewhere",
         is_unseen=bool(ports),
         unseen_ports=ports,
     )

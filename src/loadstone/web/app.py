@@ -98,7 +98,7 @@ class Pages:
         """A study's report, with links to its runs. Raises StoreError."""
         path = find(self.results, request.path_params["name"])
         if not is_study(path):
-            raise StoreError(f"`{path.name}` is no study.")
+            raise StoreError(f"`{path.name}` is not a study.")
         link = f"/run/{path.name}/runs/{{folder}}"
         return HTMLResponse(await run_in_threadpool(render_study, path, Format.HTML, link))
 
@@ -109,7 +109,7 @@ class Pages:
             raise UsageError("Choose two runs in the list.")
         a, b = (find(self.results, name) for name in names)
         if is_study(a) or is_study(b):
-            raise UsageError("Only runs go side by side; studies have a report of their own.")
+            raise UsageError("Only runs can be compared side by side; a study has its own report.")
         paired = await run_in_threadpool(pairs, a, b)
         return self._page("side_by_side.html.j2", names=names, pairs=paired)
 
@@ -168,7 +168,7 @@ def _only_with(token: str) -> Callable[[Request, Next], Awaitable[Response]]:
         brought = request.query_params.get("token")
         given = [brought or "", request.cookies.get(COOKIE, ""), bearer]
         if not any(hmac.compare_digest(one.encode(), token.encode()) for one in given):
-            return PlainTextResponse("Bring the token: open /?token=...\n", status_code=401)
+            return PlainTextResponse("The token is missing or wrong. Open /?token=...\n", status_code=401)
         response = await call(request)
         if brought:
             response.set_cookie(COOKIE, token, httponly=True, samesite="strict")

@@ -40,7 +40,7 @@ def run(side: str, target: str) -> RunSummary:
 def test_two_targets_of_others_are_what_was_measured_and_no_reference_server() -> None:
     sides = [run("b", "http://b.example:80"), run("a", "http://a.example:80")]
     said = told(SystemRecord(SystemKind.REFERENCE), sides)
-    assert said == "set up by others: A http://a.example:80, B http://b.example:80"
+    assert said == "managed elsewhere: A http://a.example:80, B http://b.example:80"
 
 
 def test_an_address_is_written_as_one() -> None:

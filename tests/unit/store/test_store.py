@@ -62,7 +62,7 @@ def test_a_folder_that_is_not_ours_hides_no_result(tmp_path: Path) -> None:
 
 
 def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="no result folder"):
+    with pytest.raises(StoreError, match="not a result folder"):
         read_result(tmp_path)
     (tmp_path / "manifest.json").write_text(json.dumps({"schema": 99}))
     with pytest.raises(StoreError, match="schema 99"):
@@ -134,7 +134,7 @@ def published(**changed: str) -> str:
         (published(requests="1e999"), "is not between 0 and"),
         (published(average="nan"), "is not between 0 and"),
         (published(requests="-3"), "is not between 0 and"),
-        (published(QoS="2/1"), "one that is none"),
+        (published(QoS="2/1"), "one that is not valid"),
         (published(requests="0"), "there is no request"),
         (published(table="requests"), "is not called `requests counted in N s`"),
         (published(table="requests counted in many s"), "is not called"),

@@ -70,7 +70,7 @@ def test_what_is_no_address_is_refused(address: str) -> None:
         pass
 
 
-@pytest.mark.parametrize(("address", "why"), [("0.0.0.0:0", "only with a token"), ("[::]:0", "only with a token")])
+@pytest.mark.parametrize(("address", "why"), [("0.0.0.0:0", "requires a token"), ("[::]:0", "requires a token")])
 def test_figures_beyond_loopback_need_a_token(address: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(PAGE_TOKEN, raising=False)
     with pytest.raises(UsageError, match=why), serve_prometheus(address, Tally()):
@@ -129,12 +129,12 @@ def test_a_collector_is_told_at_once_and_at_the_end() -> None:
     "url", ["127.0.0.1:4318", "ftp://x", "http://", "http://[::1", "http://a:99999", "http://u:p@a"]
 )
 def test_what_is_no_collector_is_refused(url: str) -> None:
-    with pytest.raises(UsageError, match="no collector"), push_otlp(url, Tally()):
+    with pytest.raises(UsageError, match="not a valid collector"), push_otlp(url, Tally()):
         pass
 
 
 def test_a_collector_that_is_not_there_is_said_before_the_run() -> None:
-    with pytest.raises(UsageError, match="does not take"), push_otlp(f"http://127.0.0.1:{free_port()}", Tally()):
+    with pytest.raises(UsageError, match="does not accept"), push_otlp(f"http://127.0.0.1:{free_port()}", Tally()):
         pass
 
 
@@ -186,6 +186,6 @@ def test_a_collector_that_answers_nothing_useful_at_first_is_refused() -> None:
     with ThreadingTCPServer(("127.0.0.1", 0), kind) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_address[1]}"
-        with pytest.raises(UsageError, match="does not take metrics"), push_otlp(address, Tally()):
+        with pytest.raises(UsageError, match="does not accept metrics"), push_otlp(address, Tally()):
             pass
         server.shutdown()

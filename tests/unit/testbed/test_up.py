@@ -196,7 +196,7 @@ def test_a_system_of_others_is_unseen_where_it_is_on_this_host(address: str, is_
     testbed = asyncio.run(play())
     assert testbed.is_unseen is is_unseen
     assert testbed.unseen_ports == ((80, 443) if is_unseen else ())
-    assert testbed.about == f"http://{address}:80 and https://{address}:443, set up by others"
+    assert testbed.about == f"http://{address}:80 and https://{address}:443, managed elsewhere"
 
 
 def test_two_machines_of_one_name_are_refused(tmp_path: Path, recorder: Recorder) -> None:

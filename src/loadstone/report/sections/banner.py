@@ -8,11 +8,11 @@ from loadstone.report.section import ReportContext, Section
 from loadstone.store.folder import SealState
 
 EMULATED = (
-    "QEMU translated every instruction of the virtual machines. The figures show that the set-up works; they say "
-    "nothing of what virtualization costs where KVM is."
+    "QEMU translated every instruction of the virtual machines. The figures show that the set-up works, "
+    "not what virtualization costs with KVM."
 )
 
-ANOTHER = "another measurement was under way on this machine when this one began; each is other load to the other."
+ANOTHER = "another measurement was running on this machine when this one started; each disturbs the other."
 
 
 def blocks(context: ReportContext) -> Iterator[Block]:
@@ -24,9 +24,9 @@ def blocks(context: ReportContext) -> Iterator[Block]:
         Tone.QUIET,
     )
     if manifest.status is not Status.COMPLETE:
-        yield Paragraph(manifest.reason or "it never came to its end", Tone.INVALID, f"{manifest.status}:")
+        yield Paragraph(manifest.reason or "it did not finish", Tone.INVALID, f"{manifest.status}:")
     if seal.state is SealState.BROKEN:
-        yield Paragraph(f"not what was measured any more: {', '.join(seal.changed)}", Tone.FAIL, "Broken seal:")
+        yield Paragraph(f"modified after the measurement: {', '.join(seal.changed)}", Tone.FAIL, "Broken seal:")
     if context.verdict_note:
         yield Paragraph(context.verdict_note, Tone.INVALID, "Verdict:")
     if not manifest.was_alone:

@@ -47,7 +47,7 @@ def _driver_cores(manifest: Manifest) -> Iterator[tuple[str, str]]:
     if manifest.driver_cores:
         yield (
             "driver cores",
-            f"{manifest.driver_cores}, none of which a machine that was given cores may use",
+            f"{manifest.driver_cores}, reserved: machines with assigned cores do not use them",
         )
     elif manifest.driver_cores == "" and manifest.machines and not manifest.is_simulated:
         yield "driver cores", "shared: the system under test may use them too"
@@ -57,7 +57,7 @@ def _host(host: FleetHostRecord) -> str:
     facts = [f"{' and '.join(host.roles)}, at {host.address}"]
     facts.append(f"{host.cores} cores, {host.memory_mib} MiB, Linux {host.kernel}")
     if host.undone:
-        facts.append(f"cleared of what a lost run had left: {', '.join(host.undone)}")
+        facts.append(f"cleaned up after a lost run: {', '.join(host.undone)}")
     return "; ".join(facts)
 
 

@@ -27,7 +27,7 @@ def blocks(context: ReportContext) -> Iterator[Block]:
         verdict = context.verdict_of(workload)
         if verdict is not None and verdict.verdict is Verdict.INVALID:
             scores = ", ".join(f"{title} {value}" for title, value in (*name, *items))
-            yield Paragraph(f"{scores}. The run is invalid, so these are not to be quoted.", Tone.QUIET)
+            yield Paragraph(f"{scores}. The run is invalid, so do not quote these figures.", Tone.QUIET)
         else:
             yield Numbers([*name, *items])
 

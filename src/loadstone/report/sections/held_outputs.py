@@ -9,8 +9,8 @@ from loadstone.page.plot import PercentilePlot
 from loadstone.report.section import ReportContext, Section
 
 CAPTION = (
-    "What a machine sends, or writes to a disk that both sides share, leaves once the other side holds all that "
-    "precedes it: a delay that no machine alone has. Of the side that served last, while another followed it."
+    "Delay of outputs: data that a pair sends, or writes to a shared disk, waits until the other side has received "
+    "the log before it. The figures are of the side that was active last, while the other side followed."
 )
 
 

@@ -18,9 +18,9 @@ COLUMNS = (
     *(Column("95 % interval", ColumnKind.TEXT), Column("verdict", ColumnKind.TEXT)),
 )
 NOTE = (
-    "Tolerable means tolerable but not good; errors are among the failed; what was overdue at the end counts as failed "
-    "too. The interval (Wilson 1927) says what the share may be in the long run if operations go well or not "
-    "independently of each other: of few operations, a share just above its limit is no sure pass."
+    "Tolerable means tolerable but not good. Failed operations include errors and those overdue at the end. "
+    "The interval (Wilson 1927) bounds the long-run share if operations succeed independently of each other. "
+    "With few operations, a share just above its limit is not a certain pass."
 )
 
 

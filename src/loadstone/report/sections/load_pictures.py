@@ -45,15 +45,15 @@ def figures_of(context: IterationContext) -> list[Figure]:
         pictures.append(Figure("Throughput of each operation", SHADED, each))
     crowds = list(_crowds(iteration))
     if crowds:
-        caption = f"How many operations took how long in each second, the more the darker. {SHADED}"
+        caption = f"Response-time heat map (darker: more operations). {SHADED}"
         pictures.append(Figure("Response times over time", caption, CrowdPlot(crowds, bands)))
     if figures.response.count:
-        caption = "Where the two part, operations waited before they could be sent."
+        caption = "A gap between the curves shows operations that waited before they could be sent."
         both = (("response time (intended start)", figures.response), ("service time (actual send)", figures.service))
         plot = PercentilePlot([row for name, times in both for row in _curve(name, times)])
         pictures.append(Figure("Distribution", caption, plot))
     if rows and rows[-1].line_s:
-        caption = "Mean page time: what the user's line needs, and what is left for server and network."
+        caption = "Mean page time: the part of the user's access link, and the rest for server and network."
         pictures.append(Figure("Line and server", caption, BarPlot("seconds", list(_parts(rows)))))
     if any(interval.error_count for interval in iteration.intervals):
         pictures.append(Figure("Errors", SHADED, TimePlot("errors per second", list(_errors(iteration)), bands)))

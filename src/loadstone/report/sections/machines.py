@@ -11,8 +11,8 @@ from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Heading, Para
 from loadstone.report.section import IterationContext, Section
 
 NOTE = (
-    "Means over the steady state. A guest counts time by its own clock and knows neither what its devices cost the "
-    "host nor, without steal accounting, when its processors waited for the host's."
+    "Means over the steady state. A guest counts time with its own clock. It sees neither the host's cost of its "
+    "devices nor, without steal accounting, the time that its processors waited for the host."
 )
 UNKNOWABLE = "it cannot know"
 HIDDEN = "not readable"

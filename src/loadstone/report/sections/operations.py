@@ -9,15 +9,15 @@ from loadstone.page.blocks import Block, Cell, Column, Heading, Paragraph, Row, 
 from loadstone.report.section import IterationContext, Section
 
 NOTE = (
-    "Tolerable means tolerable but not good. Average and percentiles are estimated from all operations that were under "
-    "way in the steady state, errors apart, also those that its edges cut; none is said that too few samples support. "
-    "Line is what the user's line alone needs for the bytes; server delay is the rest. The weighted byte rate of an "
-    "operation is its bytes by the response time of all operations."
+    "Tolerable means tolerable but not good. Average and percentiles are estimated from all correct operations in "
+    "progress in the steady state, including those cut by its edges. Percentiles with too few samples are omitted. "
+    "Line is the time that the user's access link needs for the bytes; server delay is the rest. The weighted byte "
+    "rate of an operation is its bytes divided by the response time of all operations."
 )
 PLAIN_NOTE = (
-    "Tolerable means tolerable but not good. Times are in milliseconds, estimated from all operations that were under "
-    "way in the steady state, errors apart; none is said that too few samples support. Overdue were under way at its "
-    "end, and beyond their tolerable time."
+    "Tolerable means tolerable but not good. Times are in milliseconds, estimated from all correct operations in "
+    "progress in the steady state. Percentiles with too few samples are omitted. Overdue operations were in progress "
+    "when it ended, and beyond their tolerable time."
 )
 PLAIN_TITLES: tuple[str, ...] = (
     *("operation", "requests", "per second", "good", "tolerable", "fail", "errors", "average,\nms"),
@@ -30,9 +30,9 @@ TITLES: tuple[str, ...] = (
     *("average\nbytes", "published\nbytes", "bytes", "cut at\nstart / end", "overdue\nat the end"),
 )
 PUBLISHED_NOTE = (
-    "Figures as they were published. Tolerable means tolerable but not good. Errors, percentiles and all else that "
-    "does not stand here were not disclosed. The weighted byte rate of an operation is its bytes by the response time "
-    "of all operations."
+    "Figures as they were published. Tolerable means tolerable but not good. Errors, percentiles and other "
+    "missing figures were not disclosed. The weighted byte rate of an operation is its bytes divided by the response "
+    "time of all operations."
 )
 PUBLISHED_TITLES: tuple[str, ...] = (
     *("operation", "requests", "good", "tolerable", "fail", "weighted\nbyte rate, B/s", "average,\ns"),
@@ -185,7 +185,7 @@ def _compressed(operations: Sequence[OperationFigures]) -> str:
     wire, body = sum(op.bytes for op in operations), sum(op.body_bytes for op in operations)
     if body <= wire:
         return ""
-    return f"Answers came compressed: {number(wire)} bytes, heads among them, stood for bodies of {number(body)} bytes."
+    return f"Responses were compressed: {number(wire)} bytes, headers included, for bodies of {number(body)} bytes."
 
 
 def _table_row(row: OperationRow, is_total: bool) -> Row:

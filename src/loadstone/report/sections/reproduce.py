@@ -7,9 +7,9 @@ from loadstone.report.disclosure import command
 from loadstone.report.section import ReportContext, Section
 
 NOTE = (
-    "The folder of this report holds the plan of every iteration (runs/*/plan.json), the driver's events with all "
-    "histograms (events.jsonl), the monitors' samples (monitor.jsonl), and check sums of them (seal.json). "
-    "loadstone report --rejudge judges the stored figures anew."
+    "The folder of this report contains the plan of every iteration (runs/*/plan.json), the driver's events with all "
+    "histograms (events.jsonl), the monitors' samples (monitor.jsonl), and their checksums (seal.json). "
+    "loadstone report --rejudge judges the stored figures again."
 )
 
 

@@ -59,7 +59,7 @@ def _figures(iteration: Iteration, host_figures: list[Figure]) -> list[Figure]:
     if disk:
         pictures.append(Figure("Disk latency", "Mean time of an operation.", TimePlot("ms", disk)))
     if lag:
-        caption = "How late the driver acted against its own schedule, by second."
+        caption = "Delay of the driver against its own schedule, by second."
         pictures.append(Figure("Driver lag", caption, TimePlot("ms", lag)))
     return pictures
 
@@ -85,14 +85,14 @@ def _busy_hosts(hosts: Mapping[str, HostViews]) -> Figure:
         for name, views in hosts.items()
         for second, view in views
     ]
-    return Figure("CPU of all hosts", "As their agents tell; more of each is below.", TimePlot("cores", drawn))
+    return Figure("CPU of all hosts", "Reported by their agents; details follow.", TimePlot("cores", drawn))
 
 
 def _of_host(name: str, views: HostViews) -> Iterator[Figure]:
     cpu = [
         {"second": second, "value": _cores(view, group), "series": group} for second, view in views for group in BUSY
     ]
-    yield Figure(f"CPU of {name}", "As its agent tells.", TimePlot("cores", cpu, is_stacked=True))
+    yield Figure(f"CPU of {name}", "Reported by its agent.", TimePlot("cores", cpu, is_stacked=True))
     yield from _rest_of_host(name, views)
 
 
@@ -112,14 +112,14 @@ def _rest_of_host(name: str, views: HostViews) -> Iterator[Figure]:
         (second, {group.name: group.cores for group in view.groups if group.name in names}) for second, view in views
     ]
     plots: dict[str, tuple[str, str, Iterable[tuple[float, Mapping[str, float | None]]]]] = {
-        f"CPU by process group of {name}": ("Those that used most.", "cores", groups),
+        f"CPU by process group of {name}": ("Process groups with the highest use.", "cores", groups),
         f"Run queue of {name}": (
-            "Tasks that had a processor or waited for one.",
+            "Tasks running or waiting for a processor.",
             "tasks",
             [(second, {"running": view.running}) for second, view in views],
         ),
-        f"Pressure of {name}": ("Share of the time in which some task waited for it.", "%", percent),
-        f"Memory of {name}": ("As its kernel counts it.", "MB", memory),
+        f"Pressure of {name}": ("Share of time in which a task waited for the resource.", "%", percent),
+        f"Memory of {name}": ("Counted by its kernel.", "MB", memory),
         f"Network of {name}": (
             "All interfaces but loopback.",
             "Mbit/s",
@@ -148,11 +148,11 @@ def _status(samples: Sequence[Sample]) -> Iterator[Figure]:
         counts = _series((second, status.now) for second, status in statuses)
         rates = _series((second, status.per_s) for second, status in statuses)
         if counts:
-            yield Figure(f"Status of {name}", "As the server itself says.", TimePlot("", counts))
+            yield Figure(f"Status of {name}", "Reported by the server.", TimePlot("", counts))
         if rates:
             named = {str(rate["series"]) for rate in rates}
             unit = "per second" if len(named) > 1 else f"{named.pop()} per second"  # one alone has no legend
-            yield Figure(f"Rates of {name}", "As the server itself counts.", TimePlot(unit, rates))
+            yield Figure(f"Rates of {name}", "Counted by the server.", TimePlot(unit, rates))
 
 
 def _series(rows: Iterable[tuple[float, Mapping[str, float | None]]]) -> Drawn:

@@ -42,7 +42,7 @@ def blocks(context: IterationContext) -> Iterator[Block]:
     files.sort(key=lambda file: -file[1].mean_s)
     yield Table(FILES, [_file(name, file) for name, file in files[:MOST_FILES]])
     rest = f" The {MOST_FILES} slowest of {number(len(files))} are shown." if len(files) > MOST_FILES else ""
-    yield Paragraph(f"From the request to the last byte, of files that came in the steady state.{rest}", Tone.QUIET)
+    yield Paragraph(f"From the request to the last byte, of files received in the steady state.{rest}", Tone.QUIET)
 
 
 def longest(operations: Sequence[OperationFigures]) -> str:
@@ -54,7 +54,7 @@ def longest(operations: Sequence[OperationFigures]) -> str:
     assert operation.slowest is not None
     sentence = (
         f"The longest response time, {_ms(time_s)} ms, was that of {operation.name}, "
-        f"begun {operation.slowest.at_s:.1f} s into the run"
+        f"started {operation.slowest.at_s:.1f} s into the run"
     )
     until_s = operation.slowest.at_s + time_s
     held = [

@@ -11,8 +11,8 @@ from loadstone.report.section import ReportContext, Section
 BINS = 60
 """Columns of the heat map at most."""
 CAPTION = (
-    "Each cell: the 99th percentile of the response time as a share of the limit, the worst second of it; red is at or "
-    "beyond the limit, empty where no operation ended. The lines enclose the measured window."
+    "Each cell: the 99th percentile of the response time as a share of the limit, in its worst second. Red cells reach "
+    "or exceed the limit; empty cells have no completed operation. The lines enclose the measured window."
 )
 
 

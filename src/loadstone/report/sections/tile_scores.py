@@ -11,20 +11,20 @@ from loadstone.page.blocks import Block, Card, Cards, Cell, Column, ColumnKind, 
 from loadstone.report.section import ReportContext, Section
 
 PERFORMANCE_NOTE = (
-    "A tile's score is 100 times the mean of its three rates by their maxima, the rates rounded to two decimals "
-    "before; the overall score is the sum of the unrounded ones. By chance alone a score of so many operations "
-    "scatters by {error} (one standard error), and so may pass 100 a tile, which no lasting rate does."
+    "A tile's score is 100 times the mean of its three rates, each rounded to two decimals and divided by its "
+    "maximum. The overall score is the sum of the unrounded scores. Chance scatters the score by {error} (one standard "
+    "error), so it may exceed 100 per tile."
 )
 QUALITY_NOTE = (
     "Shares of operations within their limits: of dealers and work orders together, of all pages and downloads, of "
-    "appends and fetches, of heartbeats. The mean hides the worst tile, so it stands beside it."
+    "appends and fetches, and of heartbeats. The mean hides the worst tile, so both are shown."
 )
 PLACEMENT_NOTE = (
     "p-values by permutation of the full tiles over the groups, corrected for all tests of a grouping together (Holm)."
 )
 POWER_NOTE = (
     "Loaded: the mean over the measured window. Active idle: the mean over a phase without load in which every machine "
-    "answers heartbeats. The ratio is the score by the loaded watts."
+    "answers heartbeats. The ratio is the score divided by the loaded watts."
 )
 
 
@@ -46,7 +46,7 @@ def blocks(context: ReportContext) -> Iterator[Block]:
 
 def _score_card(context: ReportContext, score: TilesVerdict) -> Card:
     tile, maxima = context.result.manifest.tile, score.maxima
-    title = NAME if score.verdict is Verdict.PASS else f"{NAME}, {score.verdict}: this is no result"
+    title = NAME if score.verdict is Verdict.PASS else f"{NAME}, {score.verdict}: not a valid result"
     quality = (
         f"quality of service {number(score.qos_pct, 2)} %, worst tile {number(score.least_qos_pct, 2)} %; maxima app "
         f"{maxima.app}, web {maxima.web}, mail {maxima.mail} /s of tile {tile.name if tile else ''}"
@@ -128,7 +128,7 @@ def _grouping(grouping: GroupingFindings) -> Paragraph:
     worse = [finding for finding in grouping.findings if finding.is_worse]
     if not worse:
         reach = f"; {grouping.reach}" if grouping.reach else ""
-        return Paragraph(f"By {grouping.by}: no group did worse than chance explains{reach}.")
+        return Paragraph(f"By {grouping.by}: no group was worse than chance explains{reach}.")
     sentences = "; ".join(
         f"{finding.group} tiles did worse in {finding.figure.name} "
         f"({number(finding.mean, 3)} against {number(finding.others, 3)}, "

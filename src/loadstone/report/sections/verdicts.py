@@ -12,8 +12,8 @@ from loadstone.report.section import ReportContext, Section
 
 LEGEND = (
     "Response time counts from the intended start to the last byte of the last part. Shares are of operations that "
-    "start and end in the steady state; times are estimated from all that were under way in it. Pass: all limits held. "
-    "Fail: the system under test broke a limit. Invalid: the run is not fit to be judged."
+    "start and end in the steady state; times are estimated from all in progress in it. Pass: all limits were met. "
+    "Fail: the system under test exceeded a limit. Invalid: the run cannot be judged."
 )
 
 

@@ -22,9 +22,9 @@ def blocks(context: ReportContext) -> Iterator[Block]:
         for workload in result.workloads:
             yield from _workload(context, workload)
         return
-    yield Heading("Every workload by itself", 2, "workloads")
+    yield Heading("Each workload", 2, "workloads")
     if len(result.workloads) > MOST_PICTURED:
-        text = "Of so many workloads there are tables alone; the heat map above shows them over time."
+        text = "With this many workloads there are tables only; the heat map above shows them over time."
         yield Paragraph(text, Tone.QUIET)
     for workload in result.workloads:
         verdict = context.verdict_of(workload)
