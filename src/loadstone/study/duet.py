@@ -26,7 +26,7 @@ def halves() -> tuple[set[int], set[int]]:
     """The cores of this process in two groups of one size; a core that is left over stays idle. Raises UsageError."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
-        raise UsageError("Two runs at the same time need cores of their own, and there is one. Leave out --duet.")
+        raise UsageError("Two runs at the same time require two cores, but there is one. Remove --duet.")
     half = len(cores) // 2
     return set(cores[:half]), set(cores[half : 2 * half])
 
@@ -35,12 +35,12 @@ def refuse_impossible_duet(base: StudyBase, requests: Sequence[RunRequest]) -> N
     """Raises UsageError where nothing disturbs anybody, or cores are too few or not ours to give."""
     declared = base.declared()
     if declared["clock"] is Clock.VIRTUAL:
-        raise UsageError("In virtual time nothing disturbs a run. Leave out --duet.")
+        raise UsageError("--duet has no effect in virtual time. Remove --duet.")
     settings = [*declared.get("placement", {}).values(), *(request.settings for request in requests)]
     platforms = {str(setting.get("platform") or setting.get("machine.platform") or PROCESS) for setting in settings}
     elsewhere = sorted(name for name in platforms if not platform_kind(name).keeps_cores)
     if elsewhere:
-        raise UsageError(f"What {elsewhere[0]} starts does not keep to the cores it is given. Leave out --duet.")
+        raise UsageError(f"Programs of {elsewhere[0]} do not stay on their assigned cores. Remove --duet.")
     halves()
 
 

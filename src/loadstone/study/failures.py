@@ -105,7 +105,7 @@ class FailureComparison:
             figures = (
                 f"{_percent(self.errors_b)} of {b}'s operations end in an error, {_percent(self.errors_a)} of {a}'s"
             )
-            lines.append(f"{figures} ({chance(self.errors_p)}): more runs tell whether that is chance.")
+            lines.append(f"{figures} ({chance(self.errors_p)}): more runs show whether that is chance.")
         if self.has_fewer_good:
             figures = f"{_percent(self.good_b)} of {b}'s operations are good, {_percent(self.good_a)} of {a}'s"
             lines.append(f"{figures} ({chance(self.good_p)}).")

@@ -153,7 +153,7 @@ def _roles(document: Document) -> dict[str, dict[str, Any]]:
             roles |= {name: plain} if plain else {}
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
         remedy = "Write [machines.db] and below it lines as cpus = 4."
-        document.problem(("machines",), "is no table of machines by role", remedy)
+        document.problem(("machines",), "is not a table of machines by role", remedy)
     for selector, settings in roles.items():
         document.take(("machines", *selector.split(".")), machine_kind(), settings)
     return roles
@@ -218,11 +218,11 @@ def _notes(document: Document) -> dict[str, str]:
     """`[notes]`: what no lab can collect by itself, as the settings of a switch or of a firmware."""
     notes = document.content.get("notes", {})
     if not isinstance(notes, dict):
-        document.problem(("notes",), "is no table", 'Write [notes] and below it lines as switch = "...".')
+        document.problem(("notes",), "is not a table", 'Write [notes] and below it lines as switch = "...".')
         return {}
     for name, text in notes.items():
         if isinstance(text, dict | list):
-            document.problem(("notes", name), "is no text", f'Write it in a line: {name} = "...".')
+            document.problem(("notes", name), "is not a text", f'Use a single value: {name} = "...".')
     return {name: str(text) for name, text in notes.items()}
 
 
@@ -248,7 +248,7 @@ def _check_system(document: Document, header: StudyHeader | None) -> None:
     alone = [name for name in named if name in ("station", "nginx")]
     if alone and len(named) > 1:
         second = next(name for name in named if name != alone[0])
-        document.problem((alone[0],), f"stands beside [{second}]", "A study measures one system: keep one.")
+        document.problem((alone[0],), f"is combined with [{second}]", "A study measures one system. Keep one of them.")
     if header is not None and header.virtual and "station" not in named:
         document.problem(("study", "virtual"), "needs a modelled server", "Add a [station].")
 
@@ -259,7 +259,7 @@ def _check_machine(document: Document, name: str, machine: MachineSpec | None) -
     try:
         refuse_foreign(machine, document.content[name])
     except UsageError as error:
-        document.problem((name,), "has what its platform has not", str(error))
+        document.problem((name,), "has settings that its platform does not support", str(error))
 
 
 def _from(file: Path, load: LoadEntry) -> LoadEntry:
@@ -291,13 +291,13 @@ def _check_names(
         document.problem(("profile", "name"), f"unknown profile `{profile.name}`", remedy)
     names = [load.workload for load in loads]
     for name in sorted({name for name in names if names.count(name) > 1}):
-        document.problem(("load",), f"`{name}` is loaded twice", "Give every workload one [[load]].")
+        document.problem(("load",), f"`{name}` is loaded twice", "Use one [[load]] for each workload.")
     if target is not None:
         try:
             Target.parse(list(target.urls))
         except UsageError as error:
-            document.problem(("target", "urls"), "are no addresses", str(error))
+            document.problem(("target", "urls"), "are not valid addresses", str(error))
         files = {"authority": target.authority, "cert": target.cert, "key": target.key}
         for name, file in files.items():
             if file is not None and not file.is_file():
-                document.problem(("target", name), f"{file} is no file", "Give the path of a PEM file.")
+                document.problem(("target", name), f"{file} is not a file", "Use the path of a PEM file.")

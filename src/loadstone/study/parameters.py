@@ -62,10 +62,10 @@ def read_settings(text: str) -> dict[str, str]:
     for setting in filter(None, text.split(",")):
         name, equals, value = setting.partition("=")
         if not equals or not value:
-            raise UsageError(f"`{setting}` sets nothing. Write NAME=VALUE, several with commas between.")
+            raise UsageError(f"`{setting}` is not a setting. Use NAME=VALUE, separated by commas.")
         settings[parameter(name).name] = value
     if not settings:
-        raise UsageError("There is no setting. Write NAME=VALUE, several with commas between.")
+        raise UsageError("The setting is empty. Use NAME=VALUE, separated by commas.")
     return settings
 
 
@@ -74,7 +74,7 @@ def read_points(text: str) -> tuple[str, tuple[str, ...]]:
     name, equals, values = text.partition("=")
     points = tuple(dict.fromkeys(value.strip() for value in values.split(",") if value.strip()))
     if not equals or not points:
-        raise UsageError(f"`{text}` has no points. Write NAME=VALUE,VALUE,...")
+        raise UsageError(f"`{text}` has no points. Use NAME=VALUE,VALUE,...")
     return parameter(name).name, points
 
 
@@ -104,13 +104,13 @@ def _number(text: str, least: float, most: float) -> float:
     except ValueError:
         value = least - 1
     if not least <= value <= most:
-        raise UsageError(f"`{text}` is no number from {least:g} to {most:g}.")
+        raise UsageError(f"`{text}` is not a valid number. Use {least:g} to {most:g}.")
     return value
 
 
 def _whole(text: str, least: int, most: int) -> int:
     if not text.isdigit() or not least <= int(text) <= most:
-        raise UsageError(f"`{text}` is no whole number from {least} to {most}.")
+        raise UsageError(f"`{text}` is not a valid whole number. Use {least} to {most}.")
     return int(text)
 
 
@@ -156,7 +156,9 @@ def _pause(spec: RunSpec, text: str) -> RunSpec:
 
 def _pacing(spec: RunSpec, text: str) -> RunSpec:
     if text not in ("think", "cycle"):
-        raise UsageError(f"`{text}` is no pacing. Use `think` (from the answer on) or `cycle` (from start to start).")
+        raise UsageError(
+            f"`{text}` is not a valid pacing. Use `think` (from the answer on) or `cycle` (from start to start)."
+        )
     return _worked(spec, lambda held: replace(held, pacing=held.pacing.model_copy(update={"kind": text})))
 
 
@@ -202,7 +204,7 @@ def _directories(spec: RunSpec, text: str) -> RunSpec:
     def change(workload: Workload) -> Workload:
         drawn = workload.values.get("directory")
         if drawn is None or "directories" not in workload.scale:
-            raise UsageError(f"`{workload.name}` has no directories. static-files has.")
+            raise UsageError(f"`{workload.name}` has no directories. Use static-files.")
         values = {**workload.values, "directory": drawn.model_copy(update={"max": count})}
         return replace(workload, scale={**workload.scale, "directories": count}, values=values)
 
@@ -239,13 +241,13 @@ def _machines(spec: RunSpec, text: str) -> RunSpec:
 
 def _reference(spec: RunSpec, field: str) -> Reference:
     if not isinstance(spec.system, Reference):
-        raise UsageError(f"`server.{field}` is of the reference server, and this study measures another system.")
+        raise UsageError(f"`server.{field}` applies to the reference server, but this study measures another system.")
     return spec.system
 
 
 def _target(spec: RunSpec, text: str) -> RunSpec:
     if isinstance(spec.system, Station):
-        raise UsageError("`target` is of systems that others set up, and this study measures a station.")
+        raise UsageError("`target` applies to external systems, but this study measures a station.")
     target = spec.system if isinstance(spec.system, Target) else Target(None, None)
     sides = Target.parse(text.split("+"))
     return replace(spec, system=replace(target, http=sides.http, https=sides.https), clock=Clock.REAL)
@@ -277,7 +279,7 @@ PARAMETERS = {
         Parameter("server.threads", "threads of the reference server", _server_threads),
         Parameter("server.cores", "cores the reference server may use, with as many threads", _server_cores),
         Parameter("platform", f"where the system runs: {', '.join(platform_kinds())}", _machine("platform")),
-        Parameter("machines", "how many machines of how many CPUs, as 2x4", _machines),
+        Parameter("machines", "number of machines and CPUs of each, such as 2x4", _machines),
         *(
             Parameter(f"{of}.{name}", f"of the {title}: {held.description}", change(name))
             for of, title, change in (("machine", "machine", _machine), ("backend", "back-end's machine", _backend))
@@ -293,7 +295,7 @@ PARAMETERS = {
         Parameter("line", "bytes per second of each user's line", _line),
         Parameter("pause", "mean think or cycle time, in seconds", _pause),
         Parameter("pacing", "think or cycle", _pacing),
-        Parameter("fault", "what is done to the system and when, as kill-primary@12.5", _fault),
+        Parameter("fault", "fault and its time, such as kill-primary@12.5", _fault),
         Parameter("driver.threads", "threads of the driver", _driver_threads),
         *(
             Parameter(f"station.{name}", f"a station's {held.description}", _station(name))

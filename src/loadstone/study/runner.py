@@ -80,7 +80,7 @@ async def _make_all(
         else:
             paths = await _make(spec, batch, folder.runs, listener, begin)
             if any(read_manifest(path).status is Status.INTERRUPTED for path in paths):
-                return Status.INTERRUPTED, "ended by a signal; the same command goes on from here"
+                return Status.INTERRUPTED, "ended by a signal; the same command resumes the study"
         runs += [spec.base.summarize(request, read_result(path)) for request, path in zip(batch, paths, strict=True)]
 
 

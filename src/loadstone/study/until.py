@@ -33,10 +33,7 @@ def read_until(text: str, names: Mapping[str, str]) -> Until:
         pct = 0.0
     if metric is None or not 0 < pct < 100:
         named = ", ".join(list(names)[:NAMED]) + (" ..." if len(names) > NAMED else "")
-        raise UsageError(
-            f"`{text}` names no figure and how sure it is to be. Write it as `{next(iter(names))} +-5%`. "
-            f"Figures: {named}"
-        )
+        raise UsageError(f"`{text}` is not a valid precision. Use `{next(iter(names))} +-5%`. Figures: {named}")
     return Until(metric, pct)
 
 

@@ -182,11 +182,16 @@ STUDIES = {
     "no address": (
         '[[load]]\nworkload = "banking"\nsessions = 1\n[target]\nurls = ["localhost"]\n',
         5,
-        "no addresses",
+        "not valid addresses",
         "http://HOST:PORT",
     ),
     "unknown section": ('[[load]]\nworkload = "banking"\nsessions = 1\n[driver_]\n', 4, "unknown section", "driver"),
-    "no file": ('[[load]]\nworkload="banking"\nsessions=1\n[target]\nauthority = "nowhere.pem"\n', 5, "no file", "PEM"),
+    "no file": (
+        '[[load]]\nworkload="banking"\nsessions=1\n[target]\nauthority = "nowhere.pem"\n',
+        5,
+        "not a file",
+        "PEM",
+    ),
 }
 
 

@@ -105,7 +105,7 @@ def _answer(question: Question[PlatformsAnswer]) -> PlatformsAnswer:
 def test_platforms_that_are_alike_do_not_part() -> None:
     part = compared(1000, 990)
     assert part.parted.at is None
-    assert "do not part" in " ".join(part.headline)
+    assert "do not diverge" in " ".join(part.headline)
     assert not part.is_worse
 
 

@@ -85,7 +85,7 @@ def test_what_can_be_said_is_said_in_percent() -> None:
 
 def test_too_few_or_scattered_runs_decide_nothing() -> None:
     few = against(kept(QUIET), kept(times(2)[:2]), [read_condition("p95 > +10%")])
-    assert few.verdict is Verdict.INVALID and "cannot tell" in few.changes[0].said
+    assert few.verdict is Verdict.INVALID and "cannot distinguish" in few.changes[0].said
     wild = against(kept(QUIET), kept([50, 150, 80, 220, 100]), [read_condition("p95 > +10%")])
     assert wild.verdict is Verdict.INVALID and "more runs" in wild.changes[0].said
 
@@ -106,15 +106,15 @@ def test_figures_of_other_things_are_not_compared() -> None:
     assert against(kept(QUIET), kept(QUIET, cores=4), condition, may_be_elsewhere=True).verdict is Verdict.PASS
     with pytest.raises(UsageError, match="another load: 20 sessions in `main`, 40 sessions here"):
         against(kept(QUIET), changed(kept(QUIET), load="40 sessions"), condition)
-    with pytest.raises(UsageError, match="another setting"):
+    with pytest.raises(UsageError, match="had other settings"):
         against(kept(QUIET), kept(QUIET, settings={"server.threads": "2"}), condition)
-    with pytest.raises(UsageError, match="another workload now"):
+    with pytest.raises(UsageError, match="has changed since"):
         against(kept(QUIET), changed(kept(QUIET), declaration_sha256="2e"), condition)
     longer = replace(kept(QUIET), profile=ProfileRecord("quick", "", 1, 2, 60, 1))
-    with pytest.raises(UsageError, match="same time"):
+    with pytest.raises(UsageError, match="different lengths"):
         against(kept(QUIET), longer, condition)
     other = replace(kept(QUIET), series=(replace(kept(QUIET).series[0], workload="bank"),))
-    with pytest.raises(UsageError, match="`main` is of shop, this is of bank"):
+    with pytest.raises(UsageError, match="`main` covers shop, but this series covers bank"):
         against(kept(QUIET), other, condition)
 
 

@@ -62,5 +62,5 @@ def scaled(server_cpu: float) -> str:
 
 
 def test_no_efficiency_is_said_of_a_server_that_idles() -> None:
-    assert "Efficiency at server.cores=2 against 1: not said, since the system had CPU to spare" in scaled(0.4)
+    assert "Efficiency at server.cores=2 against 1: unknown, since the system had idle CPU" in scaled(0.4)
     assert "Efficiency at server.cores=2 against 1: 52 %" in scaled(0.9)

@@ -54,4 +54,4 @@ def test_peaks_and_platforms_are_not_compared_at_the_same_time() -> None:
 
 def test_what_so_many_pairs_find_is_said_before_the_first() -> None:
     assert "6 pairs find, nine times in ten, a difference of 2.1 times the scatter" in promise(DUET)
-    assert "cannot tell" in promise(replace(DUET, pairs=5))
+    assert "cannot distinguish" in promise(replace(DUET, pairs=5))

@@ -40,7 +40,7 @@ def test_survivals_are_counted_with_what_their_number_leaves_open() -> None:
     assert answer.is_answered
     assert not answer.is_negative
     assert answer.headline[0] == (
-        "kill-primary of pair: users had no good answer for 200 ms at most (median 200 ms), before the fault for "
+        "kill-primary of pair: users had no good response for 200 ms at most (median 200 ms), before the fault for "
         "150 ms at most; 3 of 3 survived, up to 63 % may fail (95 % limit)."
     )
     assert "median 0.25 s" in answer.headline[1]
@@ -49,7 +49,7 @@ def test_survivals_are_counted_with_what_their_number_leaves_open() -> None:
 def test_a_plain_process_is_named_in_the_headline() -> None:
     assert asked([DEAD], "process").headline[0] == (
         "kill-primary of a plain process, which nothing protects or restarts (`--platform pair` does): users had no "
-        "good answer any more in 1 of 1 trials; 0 of 1 survived, up to 100 % may fail (95 % limit)."
+        "good response until the end in 1 of 1 trials; 0 of 1 survived, up to 100 % may fail (95 % limit)."
     )
 
 
@@ -99,7 +99,7 @@ def test_a_driver_that_was_late_itself_says_nothing_of_outages() -> None:
 
 
 def test_trials_that_say_nothing_are_left_out_and_a_refusal_is_said() -> None:
-    assert "1 of 2 trials say nothing" in asked([SURVIVED, None]).headline[-1]
+    assert "1 of 2 trials are not conclusive" in asked([SURVIVED, None]).headline[-1]
     assert not asked([None]).is_answered
     assert asked([Failure("Only pairs can have that.")]).headline == ("Only pairs can have that.",)
 

@@ -84,7 +84,7 @@ def test_a_curve_is_corrected_for_its_loads() -> None:
 
 def test_too_few_pairs_are_named() -> None:
     answer, _ = carry_out(Compare("page", {}, {}, {"server.threads": "2"}, ({},), pairs=3), responding(1.5, 0.001, 2))
-    assert "6 pairs are the fewest" in answer.headline[0]
+    assert "at least 6 pairs are needed" in answer.headline[0]
 
 
 def test_peaks_are_searched_in_turns_with_seeds_of_their_own() -> None:
@@ -116,7 +116,7 @@ def test_a_curve_has_pairs_enough_to_find_something_at_each_load() -> None:
 
 def test_a_thing_set_like_the_other_is_said_to_be() -> None:
     answer, _ = carry_out(Compare("page", {}, {}, {}, ({},)), responding(1.0, 0.01, 4))
-    assert answer.headline[0].startswith("A and B are set alike")
+    assert answer.headline[0].startswith("A and B have the same settings")
 
 
 def test_loads_near_the_capacity_predict_nothing() -> None:

@@ -74,15 +74,15 @@ def test_platforms_are_set_beside_each_other_all_else_alike(asked: Asked) -> Non
     out = next(one for one in answer.others if one.over == "platform=process, machines=2x1")
     assert out.under == "platform=process, machines=1x1"
     assert out.low is not None and out.high is not None and out.low <= 2 <= out.high
-    assert any("bears" in line for line in answer.headline)
+    assert any("sustains" in line for line in answer.headline)
 
 
 def test_a_ratio_that_may_be_anything_is_not_told_as_one() -> None:
     wide, narrow = PeakRatio("a", "b", 0.94, 0.17, 10.8), PeakRatio("a", "b", 0.94, 0.8, 1.1)
     told = list(headline((), (wide, narrow), ()))
     assert told == [
-        "a against b: the searches do not tell, 94 % (17 to 1080 %).",
-        "a bears 94 % (80 to 110 %) of what b bears.",
+        "a against b: the searches are not conclusive, 94 % (17 to 1080 %).",
+        "a sustains 94 % (80 to 110 %) of the load of b.",
     ]
 
 
@@ -129,5 +129,5 @@ def test_an_interrupted_study_goes_on_where_it_was(asked: Asked) -> None:
 
 def test_a_load_is_searched_and_not_varied() -> None:
     workload = load("bookstore")
-    with pytest.raises(UsageError, match="searched at each point"):
+    with pytest.raises(UsageError, match="Each point searches"):
         ask(PeaksSection(over={"sessions": (1, 2)}), [workload], PROFILES["quick"])

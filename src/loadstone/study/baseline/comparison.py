@@ -84,7 +84,7 @@ def against(
     if not pairs:
         known = ", ".join(before)
         raise UsageError(
-            f"`{baseline.name}` is of {known}, this is of {', '.join(series.workload for series in new.series)}."
+            f"`{baseline.name}` covers {known}, but this series covers {', '.join(series.workload for series in new.series)}."
         )
     changes = [change for a, b in pairs for change in _changes(a, b, conditions, len(pairs))]
     notes = [note for a, b in pairs for note in _notes(a, b, baseline.name)]
@@ -111,7 +111,7 @@ def _failing(a: KeptSeries, b: KeptSeries, name: str) -> FailingSeries:
         text += f"; {good}" if compared.lacks_good else ""
         return FailingSeries(b.workload, Standing.BROKEN, compared, f"{text}: this series fails more")
     if compared.is_suspect:
-        remedy = "too few runs to tell whether by chance; more runs decide"
+        remedy = "too few runs to exclude chance; use more runs"
         return FailingSeries(b.workload, Standing.UNDECIDED, compared, f"{text}: {remedy}")
     return FailingSeries(b.workload, Standing.KEPT, compared, text)
 
@@ -154,11 +154,11 @@ def _standing(
     title = METRICS[name].plot_title
     if estimate is None:
         same = values[0] == values[1] or not any((*values[0], *values[1]))
-        reason = f"{title}: the same in all runs" if same else f"{title}: 0 in some runs, of which there is no ratio"
+        reason = f"{title}: the same in all runs" if same else f"{title}: 0 in some runs, so there is no ratio"
         return (Standing.KEPT if same else Standing.UNDECIDED), reason
     if estimate.low is None or estimate.high is None:
         counts = " and ".join(str(len(side)) for side in values)
-        return Standing.UNDECIDED, f"{title}: {counts} runs cannot tell a change from chance"
+        return Standing.UNDECIDED, f"{title}: {counts} runs cannot distinguish a change from chance"
     low, high = signed_percent(estimate.low), signed_percent(estimate.high)
     reason = f"{title} {signed_percent(estimate.ratio)}, between {low} and {high}"
     if condition is None:
@@ -170,7 +170,7 @@ def _standing(
     if sign * worst <= sign * condition.limit:
         most = "at most" if condition.is_rise else "at least"
         return Standing.KEPT, f"{title} changes by {most} {signed_percent(worst)} ({reason})"
-    return Standing.UNDECIDED, f"{reason}: too wide to tell whether `{condition.text}`; more runs narrow it"
+    return Standing.UNDECIDED, f"{reason}: too wide to decide `{condition.text}`; more runs narrow it"
 
 
 def signed_percent(ratio: float) -> str:

@@ -40,5 +40,5 @@ def read_condition(text: str) -> Condition:
         metric, pct = None, 0.0
     if metric is None or matched is None or not -100 < pct <= MOST_PCT:
         named = ", ".join([*METRIC_ALIASES][:NAMED])
-        raise UsageError(f"`{text}` names no figure and no change of it. Write it as `{EXAMPLE}`. Figures: {named} ...")
+        raise UsageError(f"`{text}` is not a valid condition. Use `{EXAMPLE}`. Figures: {named} ...")
     return Condition(metric, matched[2] == ">", pct, " ".join(text.split()))

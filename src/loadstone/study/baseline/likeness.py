@@ -18,7 +18,7 @@ def refuse_unlike(baseline: Baseline, new: Baseline, may_be_elsewhere: bool) -> 
     ]
     if lengths[0] != lengths[1]:
         details = " and ".join(f"{number(steady_s)} s" for _, _, steady_s in lengths)
-        raise UsageError(f"`{baseline.name}` and this were not run for the same time ({details} of steady state).")
+        raise UsageError(f"`{baseline.name}` and this series have different lengths ({details} of steady state).")
     for a in baseline.series:
         for b in new.series:
             if a.workload == b.workload:
@@ -32,21 +32,21 @@ def refuse_unlike(baseline: Baseline, new: Baseline, may_be_elsewhere: bool) -> 
             f"{name} {getattr(baseline.host, name)} and {getattr(new.host, name)}" for name in differing
         )
         raise UsageError(
-            f"`{baseline.name}` was made on another machine ({details}): its figures say nothing of this one. Keep one "
-            "that was made here; --elsewhere compares all the same."
+            f"`{baseline.name}` was made on another machine ({details}): its figures are not comparable. Save one "
+            "from this machine, or use --elsewhere to compare anyway."
         )
 
 
 def _refuse_unlike_series(name: str, a: KeptSeries, b: KeptSeries) -> None:
     """Raises UsageError where two series of one workload had another load, other settings or another declaration."""
-    remedy = f"Run this series as `{name}` was run, or keep a new one with `loadstone baseline save`."
+    remedy = f"Run this series like `{name}`, or save a new one with `loadstone baseline save`."
     if a.load != b.load:
-        raise UsageError(f"{a.workload} was under another load: {a.load} in `{name}`, {b.load} here. {remedy}")
+        raise UsageError(f"{a.workload} had another load: {a.load} in `{name}`, {b.load} here. {remedy}")
     if a.settings != b.settings:
         settings = " and ".join(str(dict(series.settings)) for series in (a, b))
-        raise UsageError(f"{a.workload} was in another setting: {settings}. {remedy}")
+        raise UsageError(f"{a.workload} had other settings: {settings}. {remedy}")
     if a.declaration_sha256 != b.declaration_sha256:
-        raise UsageError(f"{a.workload} is another workload now: its file changed after `{name}` was kept. {remedy}")
+        raise UsageError(f"{a.workload} has changed since `{name}` was saved. {remedy}")
 
 
 def _refuse_unlike_system(baseline: Baseline, new: Baseline) -> None:
@@ -54,7 +54,7 @@ def _refuse_unlike_system(baseline: Baseline, new: Baseline) -> None:
 
     A station stands for a system of any speed: its parameters may differ, as the versions of a server do.
     """
-    remedy = "--elsewhere compares all the same."
+    remedy = "Use --elsewhere to compare anyway."
     if (baseline.system.kind, baseline.clock) != (new.system.kind, new.clock):
         kinds = " and ".join(f"{record.system.kind} in {record.clock} time" for record in (baseline, new))
         raise UsageError(f"`{baseline.name}` was measured on another kind of system: {kinds}. {remedy}")

@@ -64,9 +64,7 @@ class Baseline:
 def baseline_of(name: str, folder: str, manifest: StudyManifest, runs: Sequence[RunSummary]) -> Baseline:
     """Of a study and its runs; raises UsageError for one that says nothing of how far runs scatter."""
     if manifest.kind != "repeat":
-        raise UsageError(
-            f"{folder} is a study of the kind `{manifest.kind}`. `loadstone repeat` makes what can be kept."
-        )
+        raise UsageError(f"{folder} is a study of the kind `{manifest.kind}`. Use `loadstone repeat` for a series.")
     series = tuple(_series(runs))
     few = [f"{entry.workload} ({entry.runs})" for entry in series if entry.runs < least_for_unpaired(1)]
     if few or not series:

@@ -37,7 +37,7 @@ def headline(
             low, high = (search.text(end) for end in interval)
             line += f" A repetition would find {low} to {high}."
         case _:
-            line += " Runs passed and failed by chance, too few of them to say where a repetition would find it."
+            line += " Too few runs passed and failed by chance to predict the peak of a repetition."
     return [line, *_beside(search, state, edge)]
 
 
@@ -63,15 +63,15 @@ def _without_peak(search: SearchSpec, state: SearchState) -> str:
     if state.is_unfit:
         return _unfit(state)
     if state.wanted is not None:
-        return "The search is under way."
+        return "The search is in progress."
     if state.largest_passing is None:
         if state.lowest_failing is None:
-            return f"Nothing can be said: {search.text(state.loads[-1])} {_unit(search)} bring too few operations."
+            return f"No answer: {search.text(state.loads[-1])} {_unit(search)} generate too few operations."
         who = "The driver was the limit everywhere" if state.limit() is LimitedBy.DRIVER else "No load passes"
         line = f"{who}: {search.text(state.lowest_failing)} {_unit(search)} already does not pass. {_broken(state)}"
         if state.floor is None:
             return line
-        few = f"{search.text(state.floor)} {_unit(search)} bring too few operations to be judged"
+        few = f"{search.text(state.floor)} {_unit(search)} generate too few operations to be judged"
         return f"{line} {few}: longer runs (--steady) judge smaller loads."
     return f"No peak within {MOST_RUNS} runs; {search.text(state.largest_passing)} {_unit(search)} passed, unverified."
 
@@ -83,16 +83,16 @@ def _unit(search: SearchSpec) -> str:
 def _unfit(state: SearchState) -> str:
     reasons = next((run.reasons for run in reversed(state.runs) if not run.is_valid and run.reasons), ())
     why = f" {reasons[0]}" if reasons else ""
-    return f"Nothing can be said: {MOST_INVALID} runs in a row were not fit to be judged.{why}"
+    return f"No answer: {MOST_INVALID} runs in a row were invalid.{why}"
 
 
 def _assumption(search: SearchSpec, state: SearchState) -> str:
     below = [load for load in state.loads if load < (state.peak or 0)]
     tried = ", ".join(search.text(load) for load in below) or "none"
-    return f"Assumed: what holds this load holds every smaller one. Smaller loads tried: {tried}."
+    return f"Assumed: a system that sustains this load sustains every smaller one. Smaller loads tried: {tried}."
 
 
 def _broken(state: SearchState) -> str:
     rules = ", ".join(f"{breach.rule} (in {breach.runs} of {breach.of} runs)" for breach in state.broke_first())
     load = state.search.text(state.lowest_failing or 0)
-    return f"Broke first, at {load}: {rules}." if rules else f"At {load} no complete run could be made."
+    return f"First violated, at {load}: {rules}." if rules else f"No run completed at {load}."

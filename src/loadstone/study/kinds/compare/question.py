@@ -39,7 +39,7 @@ def make(section: CompareSection, context: StudyContext) -> Question[AnyAnswer]:
             for platform, settings in zip(section.platform, (a, b), strict=True)
         ]
         if sides[0] == sides[1]:
-            raise UsageError("Both sides are the same. Name two platforms, or let --a and --b differ.")
+            raise UsageError("Both sides are the same. Name two platforms, or use different --a and --b.")
         return Platforms(workload, sides[0], sides[1], search, section.pairs or 1)
     if section.at == "peak":
         return ComparePeaks(workload, a, b, search, section.pairs or 1)

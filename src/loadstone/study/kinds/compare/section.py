@@ -34,7 +34,7 @@ def read_platforms(text: str) -> list[str]:
     """Reads `process,vm`; raises UsageError."""
     names = [platform_kind(name.strip()).name for name in text.split(",")]
     if len(names) != 2:
-        raise UsageError("A comparison is of two platforms. Write them as --platform process,vm.")
+        raise UsageError("A comparison requires two platforms, such as --platform process,vm.")
     return names
 
 
@@ -71,13 +71,13 @@ class CompareSection(StudySection):
     ] = Field(default=None, description='two platforms to compare, as ["process", "vm"]')
     duet: Annotated[
         bool, Flag("Run both sides of a pair at the same time, each on half of the cores.", name="--duet", kind=bool)
-    ] = Field(default=False, description="true to make both runs of a pair at the same time, each on half of the cores")
+    ] = Field(default=False, description="true to run both sides of a pair at the same time, each on half of the cores")
     cpus: Annotated[
         Annotated[int, Field(ge=1, le=4096)] | None,
         Flag("Number of CPUs of each side, with --platform. Default: 1.", kind=int, min=1),
-    ] = Field(default=None, description="of platforms: CPUs of each side, 1 or more")
-    start: Start = Field(default=None, description="of the peaks' searches: the first load tried")
-    width_pct: Width = Field(default=None, description="of the peaks' searches: width of the bracket in %")
+    ] = Field(default=None, description="CPUs of each side with platforms, 1 or more")
+    start: Start = Field(default=None, description="first load of the searches for peaks")
+    width_pct: Width = Field(default=None, description="width of the bracket of these searches, in %")
 
     @property
     def brings_load(self) -> bool:

@@ -74,7 +74,7 @@ def headline(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
         return
     known = [trial for trial in trials if trial.is_known]
     if not known:
-        yield "Too few operations ended before the fault to say what it cost. Give more load, or a later --at."
+        yield "Too few operations ended before the fault to measure its cost. Use more load, or a later --at."
         return
     survived = sum(trial.has_survived for trial in known)
     most_pct = 100 * failing_at_most(survived, len(known))
@@ -87,15 +87,15 @@ def headline(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
     ledgers = [trial.failure.ledgers for trial in known if trial.failure and trial.failure.ledgers]
     if ledgers:
         lost, repeated = sum(ledger.lost for ledger in ledgers), sum(ledger.repeated for ledger in ledgers)
-        yield f"Transactions that users were told are done: {lost} lost, {repeated} repeated."
+        yield f"Transactions acknowledged to users: {lost} lost, {repeated} repeated."
     disturbed = [trial.foreign_pct for trial in known if trial.foreign_pct is not None]
     if disturbed:
         yield (
             f"Other programs used up to {max(disturbed):.0f} % of the host in {len(disturbed)} of {len(known)} trials: "
-            "what users waited for there may be the host's. Run it again on an idle one."
+            "delays may come from the host. Run it again on an idle host."
         )
     if len(known) < len(trials):
-        yield f"{len(trials) - len(known)} of {len(trials)} trials say nothing and are left out."
+        yield f"{len(trials) - len(known)} of {len(trials)} trials are not conclusive and are excluded."
 
 
 def _of(trials: Sequence[Trial]) -> str:
@@ -113,9 +113,9 @@ def _silences(outages: Sequence[Outage]) -> str:
     parts = []
     if known:
         usual = f" (median {seconds(median(known))})" if len(known) > 1 else ""
-        parts.append(f"users had no good answer for {seconds(max(known))} at most{usual}")
+        parts.append(f"users had no good response for {seconds(max(known))} at most{usual}")
     if mute:
-        parts.append(f"users had no good answer any more in {mute} of {len(outages)} trials")
+        parts.append(f"users had no good response until the end in {mute} of {len(outages)} trials")
     before = [outage.silence_before_s for outage in outages if outage.silence_before_s is not None]
     if before:
         parts.append(f"before the fault for {seconds(max(before))} at most")
@@ -137,7 +137,7 @@ def _outages(outages: Sequence[Outage]) -> str:
     open_end = f" ({endless} of {len(outages)} were not over when the run ended)" if endless else ""
     usual, longest = number(median(lengths), 2), number(max(lengths), 2)
     failed, unanswered = (sum(getattr(outage, name) for outage in outages) for name in ("failed", "unanswered"))
-    had_none = f", {unanswered} had no answer when the run ended" if unanswered else ""
+    had_none = f", {unanswered} had no response when the run ended" if unanswered else ""
     return (
         f"Outage as users saw it: median {usual} s, at most {longest} s{open_end}; {affected} operations affected, "
         f"{failed} of them failed{had_none}.{remarks}"

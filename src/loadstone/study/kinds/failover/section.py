@@ -43,6 +43,6 @@ class FailoverSection(StudySection):
         named = [f"{verb}-{target}" for verb, target in targets.items() if target is not None]
         if len(named) != 1:
             raise UsageError(
-                "Say one fault: --kill primary, --freeze primary, --cut channel, --fill buffer or --lose store."
+                "Use exactly one fault: --kill primary, --freeze primary, --cut channel, --fill buffer or --lose store."
             )
         return FaultKind(named[0])

@@ -112,9 +112,9 @@ def headline(points: Sequence[PeakPoint], platforms: Sequence[PeakRatio], others
         yield f"{point.name}: {rounded(point.search.peak)} {point.search.load}{within}{limit}."
     for ratio in (*platforms, *others):
         if ratio.says_nothing:
-            yield f"{ratio.over} against {ratio.under}: the searches do not tell, {_in_words(ratio)}."
+            yield f"{ratio.over} against {ratio.under}: the searches are not conclusive, {_in_words(ratio)}."
         else:
-            yield f"{ratio.over} bears {_in_words(ratio)} of what {ratio.under} bears."
+            yield f"{ratio.over} sustains {_in_words(ratio)} of the load of {ratio.under}."
 
 
 def _in_words(ratio: PeakRatio) -> str:

@@ -118,6 +118,6 @@ def make(section: PeaksSection, context: StudyContext) -> Peaks:
     """The question about one workload; raises UsageError."""
     over = {parameter(name).name: points_text(points) for name, points in section.over.items()}
     if has_load(over):
-        raise UsageError("The load is what is searched at each point: vary something else, or use `loadstone sweep`.")
+        raise UsageError("Each point searches for its load. Vary something else, or use `loadstone sweep`.")
     search = make_search(section, context.workload.name, context.profile)
     return Peaks(context.workload.name, tuple(over.items()), search, section.start is not None)

@@ -12,8 +12,8 @@ from loadstone.study.metrics import METRICS
 from loadstone.study.summary import Purpose, RunSummary
 
 NOTE = (
-    "Intervals: the measured runs drawn anew a hundred times at each load, all fitted again, and widened for how few "
-    "they are. They know of chance between runs, not of what the model leaves out; checks that contradict it refute it."
+    "Intervals: the measured runs at each load are resampled a hundred times and fitted again; the result is widened "
+    "for few runs. They cover chance between runs, not errors of the model; checks that contradict it refute it."
 )
 
 
@@ -46,7 +46,7 @@ def _learned_rows(answer: PredictAnswer, model: LearnedModel, peak: PredictedPea
         largest = f"{number(law.peak_sessions)} sessions" if law.peak_sessions else "no load: it only grows"
         yield Row(["throughput is largest at", largest, source])
     interval = f" ({rounded(peak.low)} to {rounded(peak.high)})" if peak.low != peak.high else ""
-    how = "largest load whose percentiles keep their limits, or the capacity"
+    how = "largest load whose percentiles meet their limits, or the capacity"
     yield Row(["predicted peak", f"{rounded(peak.load)}{interval}", how], is_total=True)
 
 

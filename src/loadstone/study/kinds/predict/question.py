@@ -232,7 +232,7 @@ class Predict:
             if valid and (why := why_refuted(valid, top)):
                 yield f"{why} at {text} {unit}"
             elif float(text) in contradicted_loads(checks, curve):
-                yield f"it was measured otherwise at {text} {unit}"
+                yield f"the measurement differs at {text} {unit}"
 
     def _told(self, run: RunSummary) -> RunSummary:
         """The run with what the user said of the server."""
@@ -297,13 +297,14 @@ def make(section: PredictSection, context: StudyContext) -> Predict:
     """The question about one workload; raises UsageError."""
     measured, check = points_text(section.at), points_text(section.check)
     if len(measured) < 2:
-        raise UsageError("One load tells nothing about others. Give at least two to measure: --at 20,40,60.")
+        raise UsageError("A prediction requires at least two measured loads, such as --at 20,40,60.")
     workload = context.workload
     limits = limits_of(workload)
     until, most = section.until, max(section.rounds, section.most_rounds)
     if until is not None and until.pct <= 100 * MODEL_ERROR:
         raise UsageError(
-            f"No prediction is surer than its model, {100 * MODEL_ERROR:g} %. Ask for more: --until 'mean +-10%'."
+            f"No prediction is more precise than its model, {100 * MODEL_ERROR:g} %. "
+            "Use a wider goal, such as --until 'mean +-10%'."
         )
     return Predict(
         workload.name, {}, section.load, measured, check, limits, section.rounds, section.workers, until, most

@@ -18,8 +18,8 @@ DRAWN = (
 """Metrics that get a picture."""
 NOTE = (
     "Intervals are Student's, 95 %. Drift is Kendall's test over the order of the runs; an outlier is farther from "
-    "the mean than the farthest value of series with heavy tails (Student's t, 3 degrees). Both are corrected for "
-    "asking about every figure (Holm), so that of series without either at most one in twenty has one named."
+    "the mean than the extreme of heavy-tailed series (Student's t, 3 degrees). Both are corrected for the number "
+    "of figures (Holm). At most one in twenty series without either has one reported."
 )
 
 

@@ -56,8 +56,8 @@ def _row(answer: SearchAnswer, load: SearchedLoad) -> Row:
 
 def _note(answer: SearchAnswer) -> str:
     text = (
-        "A load passes when most of its runs do; the failure above the peak was seen at least twice, or was the "
-        f"driver's; the peak stands when {answer.verify} fresh runs at it all pass. Narrowed to "
+        "A load passes when most of its runs do. The failure above the peak occurred at least twice, or was the "
+        f"driver's. The peak is verified when {answer.verify} new runs at it all pass. Narrowed to "
         f"{rounded(100 * answer.width)} %."
     )
     if answer.interval is None:

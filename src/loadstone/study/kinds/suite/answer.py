@@ -112,7 +112,7 @@ def contradictions(cells: Sequence[CellResult]) -> Iterator[str]:
             over, under = ratio.over.cell, ratio.under.cell
             yield (
                 f"{over.service}, {over.tuning}, {over.cores} cores: {over.mechanism} gives {ratio.value:.2f} times "
-                f"what {under.mechanism} gives, and more in the published tests. {_why(ratio)}"
+                f"the throughput of {under.mechanism}, but more in the published tests. {_why(ratio)}"
             )
     for ratio in tls_costs(cells):
         if ratio.value is not None and ratio.value < 1:
@@ -131,14 +131,14 @@ def _why(ratio: Ratio) -> str:
         shares = " and ".join(
             f"{100 * (result.cpu_share or 0):.0f} % of its cores ({result.cell.test})" for result in idle
         )
-        return f"The server used {shares}: its CPU was not what held it."
+        return f"The server used {shares}: its CPU was not the bottleneck."
     unknown = [result for result in (above, below) if result.cpu_share is None]
     if unknown:
         return (
             "How much of its cores the server used is not known: ended programs are counted by control groups (root)."
         )
     if ratio.runs < 2:
-        return "One run of each: repeat them (--rounds 4) before anything is made of it."
+        return "One run of each: repeat them (--rounds 4) before drawing a conclusion."
     return f"Both used their cores; bottlenecks: {above.bottleneck or 'unknown'} and {below.bottleneck or 'unknown'}."
 
 
@@ -148,7 +148,7 @@ def headline(cells: Sequence[CellResult], wanted: int) -> Iterator[str]:
     bound = [cell for cell in cells if cell.is_driver_bound]
     if bound:
         named = ", ".join(cell.cell.words for cell in bound)
-        yield f"The driver was the limit in {len(bound)}, which say nothing of the server: {named}."
+        yield f"The driver was the limit in {len(bound)}, which show no limit of the server: {named}."
     doubtful = [cell for cell in cells if cell.doubts and not cell.is_driver_bound]
     for cell in doubtful[:3]:
         yield f"Nothing follows from {cell.cell.words}: {'; '.join(cell.doubts)[:200]}"

@@ -21,13 +21,13 @@ from loadstone.study.kinds.suite.published import PUBLISHED
 from loadstone.study.summary import RunSummary
 
 NOTE = (
-    "Clients ask again as soon as they are answered. Clients waiting is throughput times response time: by Little's "
-    "law all clients, but for what each spends between an answer and its next request. A throughput that the driver "
-    "held, or of a run that is not fit to be judged, is in brackets and in no ratio."
+    "Clients send a request as soon as they have a response. Clients waiting is throughput times response time: by "
+    "Little's law all clients, except for the time between a response and the next request. A throughput limited by "
+    "the driver, or of a run that cannot be judged, is in brackets and in no ratio."
 )
 SHAPE = (
-    "Published figures are another server's on another machine (Sun Java System Web Server 7, sizing guide): they are "
-    "here for their shape, never to be compared in absolute terms. No result here is one of theirs."
+    "Published figures are another server's on another machine (Sun Java System Web Server 7, sizing guide). "
+    "Compare their shape only, never absolute values. No result here is one of theirs."
 )
 COLUMNS = (
     *("server", "test", "tuning"),
@@ -40,10 +40,10 @@ def blocks(answer: SuiteAnswer, workload: StudiedWorkload, runs: Sequence[RunSum
     cells = answer.cells
     yield Gallery([_picture(cells)] if cells else [])
     columns = [Column(title, ColumnKind.TEXT) for title in COLUMNS[:3]] + [Column(title) for title in COLUMNS[3:]]
-    columns += [Column("open: mean response, ms"), Column("what held it", ColumnKind.LONG)]
+    columns += [Column("open: mean response, ms"), Column("bottleneck", ColumnKind.LONG)]
     yield Table(columns, [_row(cell) for cell in cells])
     yield Paragraph(NOTE, Tone.QUIET)
-    yield from _ratios("What TLS divides throughput by", list(tls_costs(cells)), lambda ratio: ratio.over.cell.test)
+    yield from _ratios("Throughput without TLS, divided by throughput with TLS", list(tls_costs(cells)), lambda ratio: ratio.over.cell.test)
     yield from _ratios("Mechanisms", list(mechanism_ratios(cells)), _mechanisms)
     yield from _tunings(tuning_differences(cells))
     yield from _cores(list(efficiencies(cells)))
@@ -94,7 +94,7 @@ def _ratios(title: str, ratios: Sequence[Ratio], named: object) -> Iterator[Bloc
 
 def _ratio_row(ratio: Ratio, name: str) -> Row:
     cell = ratio.over.cell
-    value = number(ratio.value, 2) if ratio.value is not None else "not said"
+    value = number(ratio.value, 2) if ratio.value is not None else "unknown"
     return Row([cell.service, str(cell.tuning), name, str(cell.cores), value, number(ratio.published, 2)])
 
 
@@ -107,8 +107,8 @@ def _tunings(differences: Sequence[TuningDifference]) -> Iterator[Block]:
     yield Table(columns, [_tuning_row(difference) for difference in differences])
     yield Paragraph(
         f"p by permuting the runs of both sides, corrected for all {len(differences)} tests of this table (Holm); "
-        f"that takes {least_for_unpaired(len(differences))} further runs of each side (--rounds). What a tuning sets "
-        "is declared in its server's module; its files and commands are kept with each run's logs.",
+        f"that needs {least_for_unpaired(len(differences))} further runs of each side (--rounds). The server's module "
+        "declares the settings of a tuning; each run's logs contain its files and commands.",
         Tone.QUIET,
     )
 
@@ -116,7 +116,7 @@ def _tunings(differences: Sequence[TuningDifference]) -> Iterator[Block]:
 def _tuning_row(difference: TuningDifference) -> Row:
     cell, value = difference.ratio.over.cell, difference.ratio.value
     outcome = "not tested: too few runs" if difference.p is None else ("found" if difference.is_found else "none found")
-    shown = number(value, 2) if value is not None else "not said"
+    shown = number(value, 2) if value is not None else "unknown"
     return Row(
         [cell.service, cell.test, str(cell.cores), shown, "" if difference.p is None else chance(difference.p), outcome]
     )

@@ -105,7 +105,7 @@ def make(section: SuiteSection, context: StudyContext) -> Suite:
     if not wanted or not operations:
         known = ", ".join(service_kinds(ServiceRole.WEBSERVER))
         raise UsageError(
-            f"`{context.workload.name}` is no test of a web server. Name `webserver`, which is static-files, printenv "
+            f"`{context.workload.name}` is not a web server test. Use `webserver`, which runs static-files, printenv "
             f"and phpinfo; servers are {known}."
         )
     cells = [

@@ -28,7 +28,7 @@ class SuiteSection(StudySection):
     cores: Annotated[
         Cores,
         Flag(
-            "Number of cores for the server; several numbers are tested in turn. Default: 1.",
+            "Number of cores for the server; several numbers are tested one after another. Default: 1.",
             metavar="N,N",
             read=_words,
         ),

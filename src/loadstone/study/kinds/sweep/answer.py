@@ -197,6 +197,6 @@ def curve_sentences(curve: Curve, load: str) -> list[str]:
 def scaling_sentence(scaling: Scaling, name: str) -> str:
     """Efficiency of the most cores against the fewest, or why it is not given."""
     first, last = scaling.points[0], scaling.points[-1]
-    idle = "not said, since the system had CPU to spare: give it more load"
+    idle = "unknown, since the system had idle CPU: use more load"
     efficiency = f"{100 * last.efficiency:.0f} %" if last.efficiency is not None else idle
     return f"Efficiency at {name}={last.cores:g} against {first.cores:g}{settings_suffix(scaling.of)}: {efficiency}."

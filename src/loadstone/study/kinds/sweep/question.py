@@ -98,6 +98,6 @@ def make(section: SweepSection, context: StudyContext) -> Sweep:
     """The question about one workload; raises UsageError."""
     over = {parameter(name).name: points_text(points) for name, points in section.over.items()}
     if sum(parameter(name).is_load for name in over) > 1:
-        raise UsageError("Sessions and rate exclude each other: vary one of them.")
+        raise UsageError("Sessions and rate exclude each other. Vary only one of them.")
     arrives = "rate" in over or ("sessions" not in over and isinstance(context.load, Arrivals))
     return Sweep(context.workload.name, {}, tuple(over.items()), section.rounds, arrives)

@@ -27,14 +27,14 @@ def blocks(answer: CompareAnswer) -> Iterator[Block]:
         yield Table(columns, [_row(name, metric, name == answer.metric) for name, metric in load.metrics.items()])
     is_duet = any(load.is_duet for load in answer.loads)
     order = (
-        "Both runs of a pair are made at the same time, each on its half of the cores; the halves change sides."
+        "Both runs of a pair run at the same time, each on half of the cores; the halves are swapped between pairs."
         if is_duet
-        else "The order within pairs is drawn, once each way in every two pairs."
+        else "The order within pairs is random: each order occurs once in every two pairs."
     )
     note = (
-        f"{order} The test permutes A and B within each pair; its interval holds the ratios that the same test does "
-        f"not refuse. The question is about {answer.metric.replace('_', ' ')}; each other figure is tested by itself, "
-        "so one in twenty is found by chance."
+        f"{order} The test permutes A and B within each pair; its interval contains the ratios that the same test "
+        f"does not reject. The question is about {answer.metric.replace('_', ' ')}. Each other figure is tested "
+        "separately, so one in twenty is found by chance."
     )
     yield Paragraph(note, Tone.QUIET)
 
@@ -62,7 +62,7 @@ def _means(difference: FoundDifference) -> str:
     if difference.is_found:
         return "a difference"
     if difference.excluded_pct is None:
-        return "too few pairs to tell"
+        return "too few pairs"
     return f"larger than {number(difference.excluded_pct, 1)} % can be excluded"
 
 

@@ -31,7 +31,7 @@ USUAL_SCATTER = 0.05
 def promise(question: "Compare") -> str:
     """What so many pairs are able to find, before the first is made."""
     if question.pairs < LEAST_PAIRS:
-        return f"{question.pairs} pairs cannot tell a difference from chance; {LEAST_PAIRS} are the fewest that can."
+        return f"{question.pairs} pairs cannot distinguish a difference from chance; {LEAST_PAIRS} are the minimum."
     scatters = seen_scatters(question.pairs)
     found_pct = 100 * math.expm1(scatters * USUAL_SCATTER)
     return (
@@ -97,7 +97,7 @@ class Compare:
     def answer(self, runs: Sequence[RunSummary]) -> CompareAnswer:
         """The difference at each load, and in words."""
         loads = self._corrected([self._at(load, runs) for load in self.loads])
-        alike = ["A and B are set alike: what is found here is chance."] if self.a == self.b else []
+        alike = ["A and B have the same settings, so any difference is chance."] if self.a == self.b else []
         lines = [line for load in loads for line in headline(load, self.metric, len(loads) > 1)]
         is_worse = any(is_load_worse(load, self.metric) for load in loads)
         return CompareAnswer(

@@ -45,14 +45,14 @@ def in_words(name: str, difference: FoundDifference | None, no_better: str = "",
     change = 100 * (difference.ratio - 1)
     if difference.low is None or difference.high is None:
         return (
-            f"{metric.title} of B is {change:+.1f} % against A over {difference.pairs} pairs, which says nothing yet: "
-            f"{LEAST_PAIRS} pairs are the fewest that can tell a difference from chance."
+            f"{metric.title} of B is {change:+.1f} % against A over {difference.pairs} pairs, which is not conclusive: "
+            f"at least {LEAST_PAIRS} pairs are needed to distinguish a difference from chance."
         )
     interval = f"{100 * (difference.low - 1):+.1f} to {100 * (difference.high - 1):+.1f} %"
     digits = 3 if difference.is_found or is_curve else 2
     text = chance(difference.p, digits)
     if is_curve and difference.p_corrected is not None:
-        text = f"{chance(difference.p_corrected, digits)} corrected for all loads, {text} by itself"
+        text = f"{chance(difference.p_corrected, digits)} corrected for all loads, {text} separately"
     if difference.is_found:
         worse = {Better.LOWER: change > 0, Better.HIGHER: change < 0}.get(metric.better)
         better = f" (no better: {no_better})" if no_better else " (better)"
@@ -70,7 +70,7 @@ def _power(difference: FoundDifference) -> str:
     if difference.seen_pct is None:
         return ""
     line = (
-        f" {difference.pairs} pairs of such scatter find a difference of {difference.seen_pct:.1f} % nine times in ten"
+        f" {difference.pairs} pairs with this scatter find a difference of {difference.seen_pct:.1f} % nine times in ten"
     )
     enough = difference.enough_pairs
     return f"{line}." if enough in (None, difference.pairs) else f"{line}; one of {SOUGHT_PCT:g} % would take {enough}."

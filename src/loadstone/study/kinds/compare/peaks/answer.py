@@ -51,7 +51,7 @@ def headline(searches: Sequence[SideSearch], difference: Difference | None) -> l
         interval = f"interval {low:+.1f} to {high:+.1f} %, {chance(difference.p)}"
         return [f"The peak of B is {change:+.1f} % against A ({interval}).", *lines]
     widest = _widest(searches)
-    bounds = "too few runs near the peaks say how far chance moves them"
+    bounds = "too few runs near the peaks to estimate their scatter"
     if widest is not None:
         low, high = widest
         bounds = f"the searches' own intervals allow {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"

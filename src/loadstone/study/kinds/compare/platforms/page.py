@@ -16,11 +16,11 @@ from loadstone.study.search.page import SEARCH_COLUMNS, search_cells
 BEYOND = 1.5
 """Loads up to so many times the smaller peak are drawn; all are in the table."""
 NOTE = (
-    "The curves have parted where the 90th percentile is more than 10 % longer on B at a load and at every higher one. "
-    "Both platforms were given the same load in turn. CPU of the system is that of the processes that serve, or of the "
-    "whole hypervisor process of a machine; the back-end simulator and the driver are not in it. Payload is that of "
-    "operations that lie whole in the steady state; what its edges cut, as long downloads, is in the line's figure. "
-    "What a machine's own kernel counts as its CPU time is not what the host spends on it."
+    "The curves diverge where the 90th percentile is more than 10 % longer on B at a load and at every higher one. "
+    "Both platforms ran the same loads one after another. CPU of the system is that of the server processes, or of "
+    "the hypervisor process of a machine. The back-end simulator and the driver are excluded. Payload counts "
+    "operations that are completely within the steady state; the line's figure includes those cut by its edges. "
+    "The CPU time counted by a machine's own kernel differs from the time that the host spends on it."
 )
 CURVE_COLUMNS = (
     ("response_p90", "p90, s", 4),
@@ -35,7 +35,7 @@ CURVE_COLUMNS = (
 def blocks(answer: PlatformsAnswer) -> Iterator[Block]:
     """The curves, the rows that published comparisons print, all loads, and the searches."""
     yield Gallery(list(_figures(answer)))
-    text = "Users are dealt to all machines of a platform; response times count from the intended start."
+    text = "Users are distributed over all machines of a platform; response times count from the intended start."
     yield Paragraph(text, Tone.QUIET)
     for table in tables(answer.names, answer.load, answer.at_peak, answer.typical, answer.common):
         yield Heading(table.title)
@@ -88,11 +88,11 @@ def _figures(answer: PlatformsAnswer) -> Iterator[Figure]:
         rows = _rows(near, ((metric, "{name}"),), names)
         if rows:
             plot = Plot(axis, METRICS[metric].axis_title, rows, rows, marks=marks)
-            yield Figure(title, "Loads up to the smaller peak and half above; both had each in turn.", plot)
+            yield Figure(title, "Loads up to one and a half times the smaller peak.", plot)
     rows = _rows(near, (("server_cpu", "{name}: system"), ("host_cpu", "{name}: whole host")), names)
     if rows:
         plot = Plot(axis, "cores", rows, rows, marks=marks)
-        yield Figure("CPU", "In cores; the host carries the driver too.", plot)
+        yield Figure("CPU", "In cores; the host also runs the driver.", plot)
 
 
 def _rows(

@@ -21,7 +21,7 @@ def headline(
     if len(peaks) < 2:
         return [*never_passing(searches, {Side.A: names["a"], Side.B: names["b"]}), *lines]
     share = 100 * peaks[Side.B] / peaks[Side.A]
-    emulated = " (emulated by TCG: says nothing of KVM)" if "tcg" in accelerators.values() else ""
+    emulated = " (emulated by TCG: not valid for KVM)" if "tcg" in accelerators.values() else ""
     bound = {search.side: search.answer.limit is LimitedBy.DRIVER for search in searches}
     a_bound, b_bound = bound[Side.A], bound[Side.B]
     about = "" if a_bound == b_bound else "at most " if a_bound else "at least "
@@ -32,7 +32,9 @@ def headline(
     ]
     cost = cost_per_operation(curve)
     if cost is not None:
-        lines.append(f"An operation takes {cost:.2f} times the CPU time on {names[Side.B]}, at loads that both hold.")
+        lines.append(
+            f"An operation takes {cost:.2f} times the CPU time on {names[Side.B]}, at loads that both sustain."
+        )
     if parted is not None:
         lines.append(_parted_in_words(parted))
     return lines
@@ -43,13 +45,13 @@ def _failed_at_peak(curve: Sequence[PlatformPoint], side: Side, peak: float, nam
     verdicts = [(point.a if side is Side.A else point.b).verdicts for point in curve if point.load == peak]
     failed, passed = (sum(verdict.get(outcome, 0) for verdict in verdicts) for outcome in ("fail", "pass"))
     count = failed + passed
-    sentence = f"{name}: {failed} of {count} runs at its peak failed: it lies where some runs pass and others do not."
+    sentence = f"{name}: {failed} of {count} runs at its peak failed: it is where some runs pass and others fail."
     return sentence if failed else ""
 
 
 def _parted_in_words(parted: PartedAt) -> str:
     if parted.at is None:
-        return f"Response times do not part up to a load of {parted.after:g}."
+        return f"Response times do not diverge up to a load of {parted.after:g}."
     if parted.after is None:
         return f"Response times (p90) are more than {APART_PCT:g} % apart from the smallest load on, {parted.at:g}."
-    return f"Response times (p90) part between loads of {parted.after:g} and {parted.at:g}."
+    return f"Response times (p90) diverge between loads of {parted.after:g} and {parted.at:g}."
