@@ -88,9 +88,9 @@ def find(name: str) -> Path:
     if (path / FILE).is_file():
         return path
     if path.is_dir():
-        raise UsageError(f"{path} holds no {FILE}. Write one (CONTRIBUTING.md shows how) or name another folder.")
+        raise UsageError(f"{path} contains no {FILE}. Add one (see CONTRIBUTING.md) or name another folder.")
     near = difflib.get_close_matches(name, list(known), n=1)
-    hint = f"Did you mean `{near[0]}`?" if near else f"Known are {', '.join(known)}, or give the folder of your own."
+    hint = f"Did you mean `{near[0]}`?" if near else f"Use one of {', '.join(known)}, or the folder of your own."
     raise UsageError(f"There is no workload `{name}`. {hint}")
 
 
@@ -103,11 +103,11 @@ def load(name: str) -> Workload:
         scheme, _, rest = name.rpartition("://")
         kind = f"begins with {scheme}://" if scheme else "has no scheme"
         raise UsageError(
-            f"`{name}` is no workload, and as an address it {kind}. Write http://{rest} or https://{rest}."
+            f"`{name}` is not a workload, and as an address it {kind}. Use http://{rest} or https://{rest}."
         )
     workload = _read(find(own))
     if mix and mix not in workload.mixes:
-        known = suggest(mix, set(workload.mixes)) if workload.mixes else "It has one mix alone."
+        known = suggest(mix, set(workload.mixes)) if workload.mixes else "It has one mix only."
         raise UsageError(f"`{own}` has no mix `{mix}`. {known}")
     return workload.mixed(mix) if mix else workload
 
@@ -155,7 +155,7 @@ def _each(document: Document, key: str, kind: Any) -> dict[str, Any]:
     """Checks every entry of a table of tables on its own, so that one bad entry hides no other."""
     table = document.content.get(key, {})
     if not isinstance(table, dict):
-        document.problem((key,), "must be a table", f"Write [{key}] and entries below it.")
+        document.problem((key,), "must be a table", f"Use [{key}] with entries below it.")
         return {}
     taken = {name: document.take((key, name), kind, value) for name, value in table.items()}
     return {name: value for name, value in taken.items() if value is not None}

@@ -88,12 +88,14 @@ def _found(workload: Workload) -> set[str]:
 def _check_texts(document: Document, path: tuple[str, ...], texts: Iterable[str], known: set[str]) -> None:
     for text in texts:
         if re.search(r"[{}]", _HOLE.sub("", text)):
-            document.problem(path, f"`{text}` has a brace without its other half", "Values are {name}; {{ is a brace.")
+            document.problem(
+                path, f"`{text}` has an unmatched brace", "Write values as {name} and a literal brace as {{."
+            )
         if not text.isprintable():
-            document.problem(path, f"{text!r} has a control character", "Take it out.")
+            document.problem(path, f"{text!r} has a control character", "Take out the control character.")
         for name in holes(text):
             if name not in known:
-                remedy = suggest(name, known) + " Values are declared under [values] or extracted; {{ is a brace."
+                remedy = suggest(name, known) + " Declare values under [values] or extract them. A literal brace is {{."
                 document.problem(path, f"unknown value `{{{name}}}` in `{text}`", remedy)
 
 
@@ -116,7 +118,7 @@ def _check_operations(workload: Workload, document: Document) -> None:
             document.problem((*path, "uploads"), "files are sent with a form", remedy)
         if operation.websocket and workload.connections is not None and workload.connections.protocol != "http1":
             remedy = 'Use protocol = "http1" under [connections], or leave it out.'
-            document.problem((*path, "websocket"), "a WebSocket begins as HTTP/1.1", remedy)
+            document.problem((*path, "websocket"), "a WebSocket starts as HTTP/1.1", remedy)
         _check_limit(workload, document, path, operation)
         _check_embedded(workload, document, path, operation)
     _check_texts(document, ("headers",), workload.headers.values(), known | {TARGET})
@@ -129,11 +131,11 @@ def _check_operations(workload: Workload, document: Document) -> None:
 def _check_request(workload: Workload, document: Document, path: tuple[str, ...], request: Request) -> None:
     is_page = workload.connections is None or workload.connections.protocol != "imap"
     if is_page and not request.path.startswith(("/", "{")):
-        document.problem((*path, "path"), f"`{request.path}` does not begin with /", "Give the path without host.")
+        document.problem((*path, "path"), f"`{request.path}` does not begin with /", "Use a path without host.")
     if request.form and request.method in ("GET", "HEAD"):
         document.problem((*path, "form"), f"{request.method} has no form", 'Use `query`, or method = "POST".')
     if request.form and request.body is not None:
-        document.problem((*path, "body"), "stands beside a form", "Give one of the two.")
+        document.problem((*path, "body"), "is combined with a form", "Use one of the two.")
     _check_headers(document, (*path, "headers"), request.headers)
     _check_status(document, (*path, "status"), request.status)
 
@@ -141,12 +143,12 @@ def _check_request(workload: Workload, document: Document, path: tuple[str, ...]
 def _check_headers(document: Document, path: tuple[str, ...], headers: dict[str, str]) -> None:
     for header, text in headers.items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", header):
-            remedy = "Letters, digits and hyphens, as in Accept-Language."
-            document.problem(path, f"`{header}` is no header name", remedy)
+            remedy = "Use letters, digits and hyphens, such as Accept-Language."
+            document.problem(path, f"`{header}` is not a valid header name", remedy)
         if header.lower() == "accept-encoding":
             asked = {one.partition(";")[0].strip().lower() for one in text.split(",") if text}
             for coding in sorted(asked - CODINGS):
-                document.problem(path, f"answers coded `{coding}` cannot be read", f"Ask for {ACCEPTED}.")
+                document.problem(path, f"responses with coding `{coding}` are not supported", f"Use {ACCEPTED}.")
 
 
 def _check_header_values(workload: Workload, document: Document) -> None:
@@ -159,8 +161,8 @@ def _check_header_values(workload: Workload, document: Document) -> None:
             for hole in dict.fromkeys(holes(text)):
                 bad = next((one for one in _known_texts(workload, hole) if _CONTROL.search(one)), None)
                 if bad is not None:
-                    message = f"`{{{hole}}}` stands in the header {header}, and one of its values is {bad[:60]!r}"
-                    remedy = "A header has one line: take line breaks and control characters out of the value."
+                    message = f"`{{{hole}}}` is used in the header {header}, and one of its values is {bad[:60]!r}"
+                    remedy = "A header is one line. Remove line breaks and control characters from the value."
                     document.problem(place, message, remedy)
 
 
@@ -218,7 +220,9 @@ def _operation_texts(operation: Operation) -> Iterable[str]:
 def _check_status(document: Document, path: tuple[str, ...], status: tuple[int, ...] | None) -> None:
     for code in status or ():
         if not 100 <= code <= 599:
-            document.problem(path, f"{code} is no status code", "Use numbers from 100 to 599, as [200, 404].")
+            document.problem(
+                path, f"{code} is not a valid status code", "Use numbers from 100 to 599, such as [200, 404]."
+            )
 
 
 def _check_limit(workload: Workload, document: Document, path: tuple[str, ...], operation: Operation) -> None:
@@ -227,7 +231,7 @@ def _check_limit(workload: Workload, document: Document, path: tuple[str, ...], 
         document.problem((*path, "limit"), "good_s is above tolerable_s", "Tolerable includes good; swap them.")
     by_time = limit if isinstance(limit, TimeLimit) else workload.limits if limit is None else None
     if by_time is not None and operation.timeout_s <= by_time.tolerable_s:
-        document.problem((*path, "timeout_s"), "is not above the tolerable time", "Give a longer time-out.")
+        document.problem((*path, "timeout_s"), "is not above the tolerable time", "Use a longer time-out.")
     if isinstance(limit, RateLimit) and limit.good_bytes_per_s < limit.tolerable_bytes_per_s:
         remedy = "A good rate is at least the tolerable one; swap them."
         document.problem((*path, "limit"), "good_bytes_per_s is below tolerable_bytes_per_s", remedy)
@@ -238,7 +242,7 @@ def _check_embedded(workload: Workload, document: Document, path: tuple[str, ...
     for text in short:
         if not SHORT_FORM.match(text):
             remedy = 'Write "SIZE@PROBABILITY", as "806@0.5", or { path = ..., bytes = ..., conditional = ... }.'
-            document.problem((*path, "embedded"), f"`{text}` is no embedded file", remedy)
+            document.problem((*path, "embedded"), f"`{text}` is not a valid embedded file", remedy)
     if short and "embedded" not in document.content:
         remedy = 'Add [embedded] with path = "/static/{name}.gif".'
         document.problem((*path, "embedded"), "the short form needs a pattern for the path", remedy)
@@ -264,8 +268,10 @@ def _check_values(workload: Workload, document: Document) -> None:
         if isinstance(value, Uniform | Zipf | Exponential):
             _check_range(workload, document, path, value)
         if value.redraw == "operation" and name in found:
-            message = "is drawn anew before every operation, so that what answers tell of it is lost"
-            document.problem(path, message, 'Use redraw = "session": it then holds until an answer tells another.')
+            message = "is generated before every operation, so that extracted values are lost"
+            document.problem(
+                path, message, 'Use redraw = "session": it then lasts until a response sets another value.'
+            )
         redraw = () if isinstance(value.redraw, str) else value.redraw
         for state in redraw:
             if states is not None and state not in states:
@@ -276,12 +282,12 @@ def _check_rows(document: Document, path: tuple[str, ...], value: Choice | Table
     rows = value.values if isinstance(value, Choice) else value.rows
     if value.weights is not None and (len(value.weights) != len(rows) or not sum(value.weights) > 0):
         message = f"{len(value.weights)} weights for {len(rows)} rows, or all zero"
-        document.problem(path, message, "Give one weight for each, at least one above 0.")
+        document.problem(path, message, "Use one weight for each, at least one above 0.")
     if isinstance(value, Table):
         for number, row in enumerate(value.rows, start=1):
             if len(row) != len(value.columns):
                 message = f"row {number} has {len(row)} entries for {len(value.columns)} columns"
-                document.problem(path, message, "Give every row one entry a column.")
+                document.problem(path, message, "Use one entry per column in every row.")
 
 
 def _check_range(
@@ -295,7 +301,7 @@ def _check_range(
     if sum(given is not None for given in largest.values()) != 1:
         names = list(largest)
         listed = f"{', '.join(names[:-1])} or {names[-1]}"
-        document.problem(path, f"needs either {listed}", "Give exactly one of them.")
+        document.problem(path, f"needs either {listed}", "Use exactly one of them.")
     if isinstance(value, Uniform) and value.max is not None and value.min > value.max:
         document.problem(path, f"min {value.min} is above max {value.max}", "Swap them.")
     if isinstance(value, Uniform | Exponential) and value.max_of is not None and value.max_of not in workload.data:
@@ -307,7 +313,7 @@ def _check_data(workload: Workload, document: Document) -> None:
     known: set[str] = set()
     for name, rows in workload.data.items():
         if rows.of is not None and rows.of not in known:
-            message = f"`{rows.of}` does not stand before it"
+            message = f"`{rows.of}` is not declared before it"
             document.problem(("data", name, "of"), message, suggest(rows.of, known) if known else "Declare it first.")
         known.add(name)
 
@@ -348,7 +354,7 @@ def _check_state(
     _check_texts(document, path, (*state.set.values(), *state.when), values)
     if workload.mix.kind is not MixKind.SEQUENCE and (state.when or state.repeat > 1):
         what = "when" if state.when else "repeat"
-        document.problem((*path, what), f"`{what}` has a meaning in sequences alone", "Give chances in the matrix.")
+        document.problem((*path, what), f"`{what}` is valid only in sequences", "Use probabilities in the matrix.")
     for text in state.when:
         _check_condition(workload, document, (*path, "when"), text)
 
@@ -357,11 +363,11 @@ def _check_condition(workload: Workload, document: Document, path: tuple[str, ..
     """It is asked before anything is drawn for the operation."""
     named = holes(text)
     if not named:
-        document.problem(path, f"`{text}` is always the same", "Name a value, as {basket}.")
+        document.problem(path, f"`{text}` is constant", "Name a value, such as {basket}.")
     for value in (workload.values.get(name.partition(".")[0]) for name in named):
         if getattr(value, "redraw", "session") != "session":
-            message = f"`{text}` is drawn anew before operations"
-            document.problem(path, message, 'Use redraw = "session", or a value that an answer tells.')
+            message = f"`{text}` is generated before every operation"
+            document.problem(path, message, 'Use redraw = "session", or an extracted value.')
 
 
 def _check_matrix(workload: Workload, document: Document) -> None:
@@ -382,12 +388,14 @@ def _check_matrix(workload: Workload, document: Document) -> None:
         elif sum(row.values()) > 1 + ROW_SLACK:
             message = f"the row sums to {sum(row.values()):.6g}"
             document.problem(
-                (*workload.mix_section, "from", name), message, "Rows may sum to 1 at most; the rest leaves."
+                (*workload.mix_section, "from", name),
+                message,
+                "Rows may sum to 1 at most; the rest of the users leave.",
             )
 
     endless = sorted(_endless(mix, states))
     if endless and len(endless) < len(mix.from_):
-        remedy = "Let a row lead to `end`, or sum to less than 1: the rest leaves. Or let none do so: it never ends."
+        remedy = "Add `end` to a row, or let a row sum to less than 1. Without either in all rows, sessions never end."
         document.problem((*workload.mix_section, "from"), f"no session ends from {', '.join(endless)}", remedy)
 
 
@@ -424,7 +432,7 @@ def _check_pacing(workload: Workload, document: Document) -> None:
     if pacing is None:
         return
     if pacing.cap_s is not None and pacing.cap_s < pacing.mean_s:
-        document.problem(("pacing", "cap_s"), "is below the mean", "The cap cuts off long pauses; give a larger one.")
+        document.problem(("pacing", "cap_s"), "is below the mean", "The cap cuts off long pauses. Use a larger value.")
     states = set(workload.states()) if workload.mix is not None else set(pacing.no_pause_before)
     for name in pacing.no_pause_before:
         if name not in states:
@@ -433,9 +441,11 @@ def _check_pacing(workload: Workload, document: Document) -> None:
         if workload.mix is not None and name not in workload.states():
             document.problem(("pacing", "least_s"), f"unknown state `{name}`", suggest(name, set(workload.states())))
         if least_s > pacing.mean_s:
-            document.problem(("pacing", "least_s"), f"{least_s:g} s is above the mean", "Give a shorter one.")
+            document.problem(("pacing", "least_s"), f"{least_s:g} s is above the mean", "Use a shorter pause.")
         if pacing.kind != "cycle":
-            document.problem(("pacing", "least_s"), "is of cycle times", 'Use kind = "cycle", or leave it out.')
+            document.problem(
+                ("pacing", "least_s"), "applies to cycle times only", 'Use kind = "cycle", or leave it out.'
+            )
 
 
 def _check_published(workload: Workload, document: Document) -> None:
@@ -458,8 +468,8 @@ def _check_rules(workload: Workload, document: Document) -> None:
             continue
         named = {request.name for request in operation.around if request.name is not None}
         if rule.request is not None and rule.request not in named:
-            message = f"`{rule.operation}` makes no request called `{rule.request}`"
+            message = f"`{rule.operation}` sends no request named `{rule.request}`"
             document.problem((*path, "request"), message, suggest(rule.request, named))
         if rule.of is not None and operation.images is None:
-            message = f"`{rule.operation}` looks for no pictures"
+            message = f"`{rule.operation}` declares no images"
             document.problem((*path, "of"), message, "Add images = { after, before } to the operation.")

@@ -38,7 +38,7 @@ def look_at(addresses: Sequence[str]) -> Look:
     parts = [_parts(address) for address in addresses]
     sites = dict.fromkeys(f"{part.scheme.lower()}://{part.netloc.lower()}" for part in parts)
     if len(sites) > 1:
-        raise UsageError(f"These are several sites: {', '.join(sites)}. Run them one after the other.")
+        raise UsageError(f"The addresses belong to several sites: {', '.join(sites)}. Run one site after another.")
     operations: dict[str, str] = {}
     for part in parts:
         path = (part.path or "/") + (f"?{part.query}" if part.query else "")
@@ -54,10 +54,12 @@ def _parts(address: str) -> SplitResult:
     except ValueError:
         is_whole = False
     if is_whole and parts.username is not None:
-        remedy = "Leave them out; a workload can declare `Authorization` under [headers]"
-        raise UsageError(f"`{without_credentials(address)}` is no address of a page: it holds credentials. {remedy}.")
+        remedy = "Remove them; a workload can declare `Authorization` under [headers]"
+        raise UsageError(
+            f"`{without_credentials(address)}` is not a valid page address: it contains credentials. {remedy}."
+        )
     if not is_whole:
-        raise UsageError(f"`{address}` is no address of a page. Write it as http://HOST:PORT/PATH.")
+        raise UsageError(f"`{address}` is not a valid page address. Use http://HOST:PORT/PATH.")
     return parts
 
 

@@ -17,7 +17,7 @@ MOST_BYTES = 64 << 20
 SEPARATORS = (",", ";", "\t", "|")
 NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
 """A column's name, which stands in `{table.column}`."""
-REMEDY = "Name a CSV file beside workload.toml whose first line has the columns, as user,password."
+REMEDY = "Use a CSV file in the folder of workload.toml. Its first line names the columns, such as user,password."
 
 
 def with_tables(document: Document, folder: Path) -> Document:
@@ -56,7 +56,7 @@ def _read(file: Path) -> tuple[list[str], list[list[str]]]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     rows = [row for row in reader if any(cell.strip() for cell in row)]
     if len(rows) < 2:
-        raise ValueError("it has no row below the names of its columns")
+        raise ValueError("it has no row below its column names")
     names, rows = [name.strip() for name in rows[0]], rows[1:]
     blank = {
         at for at, name in enumerate(names) if not name and not any(row[at : at + 1] not in ([], [""]) for row in rows)
@@ -71,8 +71,8 @@ def _read(file: Path) -> tuple[list[str], list[list[str]]]:
         raise ValueError(f"it has the column `{twice[0][:60]}` twice")
     unfit = next((name for name in names if not re.fullmatch(NAME, name)), None)
     if unfit is not None:
-        remedy = "Name it by letters A to Z, digits, `_` and `-`"
-        raise ValueError(f"its column `{unfit[:60]}` cannot stand in {{table.column}}. {remedy}")
+        remedy = "Use letters A to Z, digits, `_` and `-`"
+        raise ValueError(f"its column `{unfit[:60]}` is not a valid name in {{table.column}}. {remedy}")
     return names, rows
 
 

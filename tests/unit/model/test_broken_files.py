@@ -68,10 +68,15 @@ WORKLOADS = {
     "weights": (('["a", "b"]', '["a", "b"], weights = [1]'), 14, "1 weights for 2", "one weight"),
     "range": (('kind = "choice", values = ["a", "b"]', 'kind = "uniform", min = 5, max = 2'), 14, "above max", "Swap"),
     "no range": (('kind = "choice", values = ["a", "b"]', 'kind = "uniform"'), 14, "max_per_session", "exactly one"),
-    "embedded file": (('path = "/"', 'path = "/"\nembedded = ["12 at 0.5"]'), 25, "no embedded file", "806@0.5"),
+    "embedded file": (
+        ('path = "/"', 'path = "/"\nembedded = ["12 at 0.5"]'),
+        25,
+        "not a valid embedded file",
+        "806@0.5",
+    ),
     "embedded pattern": (('path = "/"', 'path = "/"\nembedded = ["12@0.5"]'), 25, "needs a pattern", "[embedded]"),
     "cap": (("mean_s = 1", "mean_s = 1\ncap_s = 0.5"), 8, "below the mean", "larger"),
-    "status": (('path = "/"', 'path = "/"\nstatus = [20]'), 25, "no status code", "599"),
+    "status": (('path = "/"', 'path = "/"\nstatus = [20]'), 25, "not a valid status code", "599"),
     "probability": (("search = 0.5", "search = 1.5"), 20, "1.5", "Expected"),
     "redraw": (('"b"] }', '"b"], redraw = ["shop"] }'), 14, "unknown state `shop`", "search"),
     "time-out": (
@@ -90,7 +95,7 @@ WORKLOADS = {
     "drawn over": (
         ('path = "/"', 'path = "/"\nset = { word = "c" }'),
         14,
-        "what answers tell of it is lost",
+        "extracted values are lost",
         'redraw = "session"',
     ),
     "unknown value of a request": (
@@ -119,7 +124,7 @@ WORKLOADS = {
         "no rows `people`",
         "[data]",
     ),
-    "rows of none": (("[mix]", '[data.people]\nof = "towns"\ntimes = 2\n[mix]'), 17, "does not stand before", "first"),
+    "rows of none": (("[mix]", '[data.people]\nof = "towns"\ntimes = 2\n[mix]'), 17, "is not declared before", "first"),
     "rule of none": (
         ("[mix]", '[rules.r]\ntitle = "r"\noperation = "hme"\nof = "image_bytes"\nat_least = 1\n[mix]'),
         18,
@@ -129,24 +134,29 @@ WORKLOADS = {
     "rule of a request": (
         ("[mix]", '[rules.r]\ntitle = "r"\noperation = "home"\nrequest = "x"\nat_least = 1\n[mix]'),
         19,
-        "no request called `x`",
+        "no request named `x`",
         "",
     ),
     "rule without pictures": (
         ("[mix]", '[rules.r]\ntitle = "r"\noperation = "home"\nof = "image_bytes"\nat_least = 1\n[mix]'),
         19,
-        "looks for no pictures",
+        "declares no images",
         "images",
     ),
     "condition of a matrix": (
         ("[mix.from]", '[mix.states]\nsearch = { operation = "search", when = ["a"] }\n[mix.from]'),
         20,
-        "in sequences alone",
-        "chances",
+        "only in sequences",
+        "probabilities",
     ),
     "half a brace": (('path = "/search"', 'path = "/{search"'), 26, "brace", "{name}"),
     "control character": (('path = "/search"', 'path = "/a\\nb"'), 26, "control character", "out"),
-    "header name": (('path = "/"', 'path = "/"\nheaders = { "Bad Name" = "1" }'), 25, "no header name", "Letters"),
+    "header name": (
+        ('path = "/"', 'path = "/"\nheaders = { "Bad Name" = "1" }'),
+        25,
+        "not a valid header name",
+        "letters",
+    ),
     "inherited limit": (('path = "/"', 'path = "/"\ntimeout_s = 1'), 25, "not above the tolerable", "longer"),
     "no form of a limit": (
         ('path = "/"', 'path = "/"\nlimit = { good_s = 1 }'),

@@ -65,7 +65,7 @@ def test_show_tells_all_three() -> None:
 def test_a_mix_that_is_not_there_is_named_with_those_that_are() -> None:
     with pytest.raises(UsageError, match=r"no mix `orderly`.*ordering"):
         load("bookstore:orderly")
-    with pytest.raises(UsageError, match="one mix alone"):
+    with pytest.raises(UsageError, match="one mix only"):
         load("banking:ordering")
 
 

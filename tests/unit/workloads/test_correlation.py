@@ -211,7 +211,7 @@ def test_requests_that_come_in_another_order_are_compared_with_their_like(tmp_pa
 def test_an_empty_field_is_not_called_a_message(tmp_path: Path) -> None:
     made = imported(tmp_path, shop("<title>Shop</title>", "note=&a=1"), shop("<title>Shop</title>", "note=x&a=1"))
     (place,) = made.places
-    assert place.missed == "field note of buy stands in no earlier answer (unknown): give it a value of your own"
+    assert place.missed == "field note of buy occurs in no earlier response (unknown): use your own value"
 
 
 def test_what_is_found_in_one_recording_alone_is_no_rule(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_what_is_found_in_one_recording_alone_is_no_rule(tmp_path: Path) -> None
     made = imported(tmp_path, first, second)
     (one,) = made.correlated
     assert one.rule is None
-    assert "sent of buy stands in no earlier answer" in made.places[0].missed
+    assert "sent of buy occurs in no earlier response" in made.places[0].missed
     assert load(str(tmp_path)).operations["buy"].form == {"sent": "abc1"}
 
 

@@ -146,8 +146,8 @@ def test_what_changes_something_is_an_operation_and_keeps_its_headers(tmp_path: 
     put = operations["item_1"]
     assert put.headers == {"X-CSRF": "y", "X-Requested-With": "y", "Referer": "y", "Content-Type": "application/json"}
     assert operations["item_1_delete"].status == (204,)
-    assert "OPTIONS /item/1: no method of a workload" in made.left_out
-    assert any("header X-CSRF of item_1 stands in no earlier answer" in place.missed for place in made.places)
+    assert "OPTIONS /item/1: workloads do not support the method" in made.left_out
+    assert any("header X-CSRF of item_1 occurs in no earlier response" in place.missed for place in made.places)
 
 
 def test_files_that_the_browser_had_and_those_that_failed_are_not_fetched(tmp_path: Path) -> None:
@@ -169,8 +169,8 @@ def test_files_that_the_browser_had_and_those_that_failed_are_not_fetched(tmp_pa
     said = " / ".join(made.left_out)
     for what in (
         "favicon.ico: answered 404",
-        "/never: it was never answered",
-        "/live: it became",
+        "/never: it got no response",
+        "/live: it switched to another protocol",
         "2 files that the browser had in its cache",
     ):
         assert what in said
@@ -200,13 +200,13 @@ def test_a_page_of_titles_takes_no_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "no HAR file"),
-        ("[" * 100_000, "no HAR file"),
+        ("{", "not a valid HAR file"),
+        ("[" * 100_000, "not a valid HAR file"),
         ('{"log": {}}', "log.entries"),
         ('{"log": {"entries": []}}', "no page"),
         (json.dumps({"log": {"entries": [entry(0, "http://[::1/")]}}), "no page"),
         (json.dumps({"log": {"entries": [{**entry(0, "http://a.example/"), "request": None}]}}), "entries.0.request"),
-        (json.dumps({"log": {"entries": [{**entry(0, "http://a.example/"), "startedDateTime": ""}]}}), "when"),
+        (json.dumps({"log": {"entries": [{**entry(0, "http://a.example/"), "startedDateTime": ""}]}}), "start times"),
     ],
 )
 def test_what_is_no_recorded_visit_is_refused(content: str, message: str, tmp_path: Path) -> None:

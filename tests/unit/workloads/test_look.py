@@ -26,7 +26,7 @@ def test_a_look_is_a_workload_of_these_pages(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [["http://"], ["http://:80/"], ["http://u:p@host/"], ["http://host:99999/"]])
 def test_what_is_no_address_is_refused(words: list[str]) -> None:
-    with pytest.raises(UsageError, match="is no address"):
+    with pytest.raises(UsageError, match="is not a valid page address"):
         look_at(words)
 
 
@@ -46,14 +46,14 @@ def test_any_address_is_taken_or_refused_in_words(rest: str) -> None:
 
 
 def test_credentials_in_an_address_are_refused_and_not_shown() -> None:
-    with pytest.raises(UsageError, match="holds credentials") as told:
+    with pytest.raises(UsageError, match="contains credentials") as told:
         look_at(["http://ann:secret@shop.example/"])
     assert "secret" not in str(told.value)
 
 
 @pytest.mark.parametrize("name", ["localhost:8080", "127.0.0.1:80/a", "[::1]:80", "ws://a.example/", "www.a.example"])
 def test_an_address_without_its_scheme_is_named_as_one(name: str) -> None:
-    with pytest.raises(UsageError, match=r"is no workload, and as an address it .* Write http://"):
+    with pytest.raises(UsageError, match=r"is not a workload, and as an address it .* Use http://"):
         load(name)
 
 

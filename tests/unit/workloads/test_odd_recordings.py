@@ -100,13 +100,13 @@ def test_an_odd_entry_does_not_cost_the_recording(
     made = imported(tmp_path, page(), odd, page(5, "/next"))
     assert {"home", "next"} <= load(str(tmp_path)).operations.keys()
     if {"request", "method", "url"} & change.keys() and None in change.values():
-        assert any(what.startswith("1 entries that are no requests (entries.1.request") for what in made.left_out)
+        assert any(what.startswith("1 entries that are not requests (entries.1.request") for what in made.left_out)
 
 
 def test_an_entry_that_is_none_is_left_out_and_named(tmp_path: Path) -> None:
     content = json.dumps({"log": {"entries": [page(), "odd", 7, {"startedDateTime": "x"}, []]}})
     (told,) = written(tmp_path, content.encode()).left_out
-    assert told.startswith("4 entries that are no requests (entries.1: ")
+    assert told.startswith("4 entries that are not requests (entries.1: ")
     assert told.endswith("and 1 more)")
 
 

@@ -130,7 +130,7 @@ def test_requests_that_differ_in_tokens_alone_are_merged_and_said_to_be(tmp_path
     made = imported(tmp_path, [*form(0, TOKEN), *form(9, TOKEN[::-1])])
     assert load(str(tmp_path)).mix.sequence == ("form", "send", "form", "send")
     (told,) = (what for what in made.doubts if "send" in what)
-    assert told.startswith("send stands for 2 requests")
+    assert told.startswith("send replaces 2 requests")
     assert [one["form"] for one in sent(tmp_path)[1::2]] == 2 * [
         [{"name": "csrf", "value": "{csrf}"}, {"name": "note", "value": "a"}]
     ]
@@ -340,7 +340,9 @@ def test_the_site_can_be_chosen(tmp_path: Path) -> None:
 
 
 def test_a_visit_of_which_nothing_can_be_played_is_refused_with_its_reasons(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"nothing of http://a.example that can be played. Left out: .*never answered"):
+    with pytest.raises(
+        UsageError, match=r"no request to http://a.example that can be played. Left out: .*got no response"
+    ):
         recording(tmp_path, [entry(0, f"{SITE}/", status=0)])
 
 
@@ -412,7 +414,7 @@ def test_cookies_that_no_answer_set_are_named(tmp_path: Path) -> None:
     sends = {"headers": [{"name": "Cookie", "value": "sid=1; theme=dark; _ga=2"}]}
     made = imported(tmp_path, [home(response=sets), entry(4, f"{SITE}/next", request=sends)])
     (told,) = (what for what in made.doubts if "cookies" in what)
-    assert told.endswith("are not sent: theme, _ga. Where the site needs one, add `Cookie` to the operation's headers")
+    assert told.endswith("are not sent: theme, _ga. If the site needs one, add `Cookie` to the operation's headers")
 
 
 def test_what_the_browser_says_of_itself_is_kept(tmp_path: Path) -> None:
@@ -448,13 +450,13 @@ def test_requests_that_a_program_numbers_in_a_header_are_one_operation(tmp_path:
     made = imported(tmp_path, [home(), *at([traced(number) for number in range(5)])])
     assert load(str(tmp_path)).mix.sequence == ("home", *(5 * ["poll"]))
     (told,) = (what for what in made.doubts if "poll" in what)
-    assert told.startswith("poll stands for 5 requests that differ only in values")
-    assert any("header traceparent of poll stands in no earlier answer" in place.missed for place in made.places)
+    assert told.startswith("poll replaces 5 requests that differ only in extracted")
+    assert any("header traceparent of poll occurs in no earlier response" in place.missed for place in made.places)
 
 
 def test_a_recording_without_content_is_pointed_at(tmp_path: Path) -> None:
     made = imported(tmp_path, [home(text=""), entry(4, f"{SITE}/next")])
-    assert made.doubts[0].startswith("the recording holds no answers: save the list as HAR with content")
+    assert made.doubts[0].startswith("the recording contains no responses: save the list as HAR with content")
     assert made.by_status == 2
 
 
@@ -462,4 +464,4 @@ def test_a_password_that_json_escapes_is_sent_in_its_escaped_form(tmp_path: Path
     body = json.dumps({"user": "ann", "password": 'gran"ite-1'})
     made = recording(tmp_path, [home(), post(3, "/login", body, "application/json")])
     assert made.secrets("mine") == {"MINE_PASSWORD": 'gran\\"ite-1'}
-    assert made.workload("mine").doubts[0].startswith("MINE_PASSWORD must hold the password as JSON writes it")
+    assert made.workload("mine").doubts[0].startswith("MINE_PASSWORD must contain the password in JSON notation")

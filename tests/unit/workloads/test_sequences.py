@@ -68,8 +68,8 @@ def test_shares_are_expected_only_where_no_answer_decides(tmp_path: Path) -> Non
     ("old", "new", "said"),
     [
         ("{basket}", "{bskt}", "basket"),
-        ('when = ["{basket}"]', 'when = ["{word}"]', "is drawn anew before operations"),
-        ('when = ["{basket}"]', 'when = [""]', "is always the same"),
+        ('when = ["{basket}"]', 'when = ["{word}"]', "is generated before every operation"),
+        ('when = ["{basket}"]', 'when = [""]', "is constant"),
         ('["list", "read", "pay"]', '["pay", "read", "list"]', "the first of a sequence always comes"),
         ("repeat = 3", "repeat = 0", "repeat"),
     ],

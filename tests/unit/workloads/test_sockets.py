@@ -111,8 +111,8 @@ def test_bytes_framed_messages_and_milliseconds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"_webSocketMessages": []}, "no message was recorded"),
-        ({"status": -1}, "no message was recorded"),
+        ({"_webSocketMessages": []}, "without recorded messages"),
+        ({"status": -1}, "without recorded messages"),
         ({"url": "wss://a.example/room"}, "to other sites"),
     ],
 )
@@ -212,7 +212,7 @@ def test_a_value_told_in_passing_is_pointed_at(tmp_path: Path) -> None:
     )
     made, _ = made_of(tmp_path, *visits)
     (place,) = made.places
-    assert "is told by a message before the last" in place.missed
+    assert "comes from a message before the last" in place.missed
 
 
 def test_bytes_that_the_browser_did_not_keep_are_sent_as_the_text_that_it_kept(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_value_that_would_end_a_header_is_named(tmp_path: Path, value: str, pl
     (tmp_path / "workload.toml").write_text(text)
     with pytest.raises(StudyError) as told:
         load(str(tmp_path))
-    assert any("stands in the header X-Name" in str(one) for one in told.value.problems), told.value.problems
+    assert any("is used in the header X-Name" in str(one) for one in told.value.problems), told.value.problems
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_a_value_that_would_end_a_header_is_named(tmp_path: Path, value: str, pl
         ("user\nann\n", "../accounts.csv", "not in the workload's folder"),
         (b"user\n\xff\n", "accounts.csv", "is not valid UTF-8 text"),
         ('user\n"ann\n', "accounts.csv", "unexpected end of data"),
-        ("Benutzer;Kennwört\nann;x\n", "accounts.csv", "column `Kennwört` cannot stand in {table.column}"),
-        ("user name,pin\nann,1\n", "accounts.csv", "column `user name` cannot stand in {table.column}"),
+        ("Benutzer;Kennwört\nann;x\n", "accounts.csv", "column `Kennwört` is not a valid name in {table.column}"),
+        ("user name,pin\nann,1\n", "accounts.csv", "column `user name` is not a valid name in {table.column}"),
         ("user\nann,1\n", "accounts.csv", "2 entries for 1 columns"),
     ],
 )

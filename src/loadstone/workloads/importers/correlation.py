@@ -30,7 +30,7 @@ KEY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[\"']?\s*[=:>]\s*[\"']?$")
 WORDS = (re.compile(r"([A-Za-z0-9_.~-]+)"), re.compile(r"([A-Za-z0-9]+)"))
 """Words of a text, long ones first: two recordings show which of them is a value, however short it is."""
 Why = Literal[
-    "one use", "client-made", "chosen from a list", "typed data", "unknown", "told in passing", "first recording alone"
+    "one use", "client-made", "chosen from a list", "typed data", "unknown", "earlier message", "first recording alone"
 ]
 PASSWORD_INPUT = re.compile(r"<input\b[^<>]*\btype\s*=\s*[\"']?password\b[^<>]*>", re.IGNORECASE)
 INPUT_NAME = re.compile(r"\bname\s*=\s*[\"']?([^\"'\s<>]+)", re.IGNORECASE)
@@ -96,10 +96,10 @@ class Place:
     @property
     def missed(self) -> str:
         """That no rule was found, for people."""
-        if self.found.why == "told in passing":
-            remedy = "of a WebSocket's messages the last alone can be used: split the exchange"
-            return f"{self} is told by a message before the last ({remedy}, or give it a value of your own)"
-        return f"{self} stands in no earlier answer ({self.found.why}): give it a value of your own"
+        if self.found.why == "earlier message":
+            remedy = "only the last message of a WebSocket exchange can be used: split the exchange"
+            return f"{self} comes from a message before the last ({remedy}, or use your own value)"
+        return f"{self} occurs in no earlier response ({self.found.why}): use your own value"
 
 
 def places(found: Sequence[Correlated]) -> list[Place]:
@@ -346,7 +346,7 @@ class _Search:
     def _kind_of(self, number: int, leaf: Leaf, value: str) -> Why:
         """What a value is held for that stands in no earlier answer."""
         if value and any(value in step.passed for step in self.steps[: number + 1]):
-            return "told in passing"
+            return "earlier message"
         if is_token(leaf.key, value) and self._is_of_first_alone(number, value):
             return "first recording alone"
         is_time = any(re.fullmatch(pattern, value) for pattern in TIMES)

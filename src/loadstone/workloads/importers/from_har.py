@@ -113,7 +113,8 @@ class Recording:
         variables = self.variables(name)
         text = _document(name, self.site, self.pages, self.operations, (values, variables))
         escaped = (
-            f"{variables[value]} must hold the password as JSON writes it, quotes escaped" for value in self._escaped
+            f"{variables[value]} must contain the password in JSON notation, with escaped quotes"
+            for value in self._escaped
         )
         doubts = (*escaped, *self.doubts, *_doubts(self.operations), *accounts(self.steps, values))
         found = tuple(one for one in values.found if not one.is_password)
@@ -136,7 +137,7 @@ def recorded(file: Path, second: Path | None = None, *, site: str = "") -> Recor
     pages, left_out = visited(entries, site, twins)
     reasons = (*first.unreadable, *left_out.lines())
     if not pages:
-        raise UsageError(f"{file} holds nothing of {site} that can be played. Left out: {'; '.join(reasons)}.")
+        raise UsageError(f"{file} contains no request to {site} that can be played. Left out: {'; '.join(reasons)}.")
     others = [] if second is None else visited(twins, site, entries, is_compared=True)[0]
     steps, correlation, pairs = _correlated(pages, others)
     if once := _of_first_alone(steps, correlation, pairs):
@@ -222,15 +223,15 @@ def _merged(pages: Sequence[Page]) -> Iterator[str]:
         sent.setdefault(page.name, set()).add(_identity(page, Correlation()))
     for name, ways in sent.items():
         if len(ways) > 1:
-            reason = "requests that differ only in values taken from answers, drawn, or made for each in a header"
-            yield f"{name} stands for {len(ways)} {reason}"
+            reason = "requests that differ only in extracted, random or generated values"
+            yield f"{name} replaces {len(ways)} {reason}"
 
 
 def _unread(entries: Sequence[Exchange]) -> Iterator[str]:
     """That a recording has no texts of answers, for people."""
     if not any(entry.response.content.text for entry in entries):
-        remedy = "save the list as HAR with content, or titles are not checked and tokens are not found"
-        yield f"the recording holds no answers: {remedy}"
+        remedy = "save the list as HAR with content to check titles and find tokens"
+        yield f"the recording contains no responses: {remedy}"
 
 
 def _other_sites(entries: Sequence[Exchange], site: str) -> Iterator[str]:
@@ -238,8 +239,8 @@ def _other_sites(entries: Sequence[Exchange], site: str) -> Iterator[str]:
     asked = Counter(one.site for one in entries if one.site != site and (one.is_html or one.is_background))
     for other, count in asked.most_common(MOST_SITES):
         if count > 1 and other.startswith("http"):
-            reason = f"{count} pages or requests of programs went to {other}: a workload plays one site"
-            yield f"{reason}, `--site {other}` that one"
+            reason = f"{count} pages or requests of programs went to {other}: a workload uses one site"
+            yield f"{reason}; use `--site {other}` for that site"
 
 
 def _unset_cookies(entries: Sequence[Exchange], site: str) -> Iterator[str]:
@@ -252,8 +253,8 @@ def _unset_cookies(entries: Sequence[Exchange], site: str) -> Iterator[str]:
     if missing:
         names = ", ".join(name[:LONGEST_PREFIX] for name in list(missing)[:MOST_COOKIES])
         more = f" and {len(missing) - MOST_COOKIES} more" if len(missing) > MOST_COOKIES else ""
-        reason = "set by no answer, but by a page's program or an earlier visit, are not sent"
-        yield f"cookies {reason}: {names}{more}. Where the site needs one, add `Cookie` to the operation's headers"
+        reason = "set by a page's script or an earlier visit, not by a response, are not sent"
+        yield f"cookies {reason}: {names}{more}. If the site needs one, add `Cookie` to the operation's headers"
 
 
 def _variable(name: str, value: str) -> str:
@@ -526,9 +527,9 @@ def _doubts(operations: Mapping[str, Page]) -> Iterator[str]:
         body = page.first.request.body
         if files := files_of(page.first.request):
             sent = ", ".join(f"`{part.name[:80]}`" for part in files[:MOST_FILES])
-            yield f"files of {name} ({sent}) are sent as fillers of the recorded length: their content was no text"
+            yield f"files of {name} ({sent}) are sent as fillers of the recorded length: their content was not text"
         elif body is not None and not body_text(page.first.request):
-            yield f"the body of {name} ({body.mime_type[:80] or 'of an unknown type'}) was not recorded as a text"
+            yield f"the body of {name} ({body.mime_type[:80] or 'of an unknown type'}) was not recorded as text"
         said = [turn.sent.at_s for turn in page.talk if turn.sent]
         if said and (took_s := said[-1] - said[0]) > ANSWER_S:
             yield f"{name} sends its {len(said)} messages one after another; the recorded visit took {took_s:.0f} s"

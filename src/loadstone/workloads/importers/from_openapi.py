@@ -42,7 +42,7 @@ def from_openapi(file: Path, name: str) -> Imported:
     if document.content.get("security") or "securitySchemes" in table(document.content.get("components")):
         state.left_out.append("credentials: add them as headers of the operations")
     if document.is_cut:
-        state.doubts.append("schemas with very many parts are cut: their values and bodies are not complete")
+        state.doubts.append("very large schemas are truncated: their values and bodies are incomplete")
     unfit = dict.fromkeys(values.unfit)
     state.doubts += [f"a value must match {pattern!r}; none was found, so `granite` is sent" for pattern in unfit]
     deleting = [key for key, operation in operations.items() if operation.get("method") == "DELETE"]
@@ -60,7 +60,7 @@ def _operations(state: ImportState) -> dict[str, Json]:
             state.left_out.append(f"{path[:200]}: paths begin with /")
             continue
         if method not in METHODS:
-            state.left_out.append(f"{method.upper()} {path[:200]}: workloads have no such method")
+            state.left_out.append(f"{method.upper()} {path[:200]}: workloads do not support this method")
             continue
         key = _name(str(operation.get("operationId") or f"{method}_{path}"), operations, taken)
         state.served[key] = server(operation["servers"])
@@ -109,7 +109,7 @@ def _target(state: ImportState, names: list[str]) -> str:
         where = "a server that is not named" if other == UNKNOWN else other
         state.doubts.append(f"served by {where} instead of {target}: {_named(elsewhere)}")
     for variable in dict.fromkeys(variable for place in served.values() for variable in place.unset):
-        state.doubts.append(f"`{{{variable}}}` of a server's address has no default: `{variable}` stands there")
+        state.doubts.append(f"`{{{variable}}}` of a server's address has no default: `{variable}` is used")
     return target
 
 

@@ -479,7 +479,7 @@ def read(file: Path) -> HarFile:
         except ValidationError as error:
             unreadable.append(_place(f"entries.{number}", error))
     if not entries and unreadable:
-        raise UsageError(f"{file} is no HAR file: {unreadable[0]}.")
+        raise UsageError(f"{file} is not a valid HAR file: {unreadable[0]}.")
     return HarFile(sorted(_dated(file, entries), key=lambda entry: entry.start_s), tuple(_summed(unreadable)))
 
 
@@ -489,11 +489,11 @@ def _entries(file: Path, content: bytes) -> list[Any]:
     except (ValueError, RecursionError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else f"Invalid JSON: {error}"
         why = why if content.strip() else "it is empty"
-        raise UsageError(f"{file} is no HAR file: {why}.") from None
+        raise UsageError(f"{file} is not a valid HAR file: {why}.") from None
     log = document.get("log") if isinstance(document, dict) else None
     entries = log.get("entries") if isinstance(log, dict) else None
     if not isinstance(entries, list):
-        raise UsageError(f"{file} is no HAR file: log.entries is missing, the list of requests.")
+        raise UsageError(f"{file} is not a valid HAR file: log.entries, the list of requests, is missing.")
     return entries
 
 
@@ -519,7 +519,7 @@ def _dated(file: Path, entries: list[Exchange]) -> Iterator[Exchange]:
     """Entries with the moment of the one before them where they have none; raises UsageError when none has."""
     dates = [entry.started for entry in entries if entry.started is not None]
     if entries and not dates:
-        raise UsageError(f"{file} does not say when its requests began: no entry has a readable startedDateTime.")
+        raise UsageError(f"{file} has no start times: no entry has a valid startedDateTime.")
     latest = dates[0] if dates else None
     for entry in entries:
         latest = entry.started or latest
@@ -530,4 +530,4 @@ def _summed(unreadable: list[str]) -> Iterator[str]:
     if unreadable:
         more = f" and {len(unreadable) - MOST_NAMED} more" if len(unreadable) > MOST_NAMED else ""
         named = "; ".join(unreadable[:MOST_NAMED])
-        yield f"{len(unreadable)} entries that are no requests ({named}{more})"
+        yield f"{len(unreadable)} entries that are not requests ({named}{more})"

@@ -115,7 +115,7 @@ class Document:
                 return {**table(target), **siblings}
             siblings = {**{key: value for key, value in target.items() if key != "$ref"}, **siblings}
             target = self._at(reference)
-        raise UsageError(f"{self.file}: references lead round in a circle. Bundle it into one file.")
+        raise UsageError(f"{self.file}: references form a cycle. Bundle it into one file.")
 
     def _at(self, reference: str) -> Any:
         file, _, pointer = reference.partition("#")
@@ -129,7 +129,7 @@ class Document:
         if found:
             return found[0]
         remedy = "Bundle it into one file."
-        raise UsageError(f"{self.file}: `{reference[:200]}` leads nowhere in this document. {remedy}")
+        raise UsageError(f"{self.file}: `{reference[:200]}` has no target in this document. {remedy}")
 
     @cached_property
     def _named(self) -> "_Named":
@@ -256,7 +256,7 @@ def _read(file: Path) -> Json:
     except RecursionError:
         raise UsageError(f"{file} is nested too deeply.") from None
     if not isinstance(content, dict) or not re.match(r"3(\.|$)", str(content.get("openapi", ""))):
-        raise UsageError(f"{file} is no OpenAPI document of version 3{_instead(content)}.")
+        raise UsageError(f"{file} is not an OpenAPI document of version 3{_instead(content)}.")
     if not isinstance(content.get("paths"), dict):
         raise UsageError(f"{file} has no `paths`.")
     _refuse_endless(file, content)
@@ -317,6 +317,6 @@ def _refuse_endless(file: Path, content: Json) -> None:
         if depth > DEEPEST:
             raise UsageError(f"{file} is nested too deeply: more than {DEEPEST} levels.")
         if seen + len(left) > MOST_VALUES:
-            raise UsageError(f"{file} holds more than {MOST_VALUES:,} values.")
+            raise UsageError(f"{file} contains more than {MOST_VALUES:,} values.")
         inner = node.values() if isinstance(node, dict) else listed(node)
         left.extend((one, depth + 1) for one in inner)

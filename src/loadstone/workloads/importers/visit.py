@@ -160,13 +160,13 @@ def site_visited(file: Path, entries: Sequence[Exchange], wanted: str = "") -> s
         site = next((one for one in map(site_of, forms) if one in weights), "")
         if not site:
             known = ", ".join(site for site, _ in weights.most_common()) or "none"
-            raise UsageError(f"{file} holds no request to the site `{wanted}`. Sites in it: {known}.")
+            raise UsageError(f"{file} contains no request to the site `{wanted}`. Sites in it: {known}.")
         return site
     first = next((entry for entry in entries if _is_page(entry) and entry.site in weights), None)
     if first is None:
         site, weight = max(weights.items(), key=lambda one: one[1], default=("", 0))
         if not weight:
-            raise UsageError(f"{file} holds no page: no answer of type text/html, and none to a page's program.")
+            raise UsageError(f"{file} contains no page: no response of type text/html, and none to a page's script.")
         return site
     ways = _redirected(entries, first)
     owner = [site for site in weights if any(_have_one_owner(site, way) for way in ways)]
@@ -240,13 +240,13 @@ def _unplayable(entry: Exchange, documents: Sequence[float]) -> str:
     if entry.is_socket:
         return ""
     if entry.is_upgrade:
-        return f"{what}: it became something else than HTTP, such as a WebSocket of which no message was recorded"
+        return f"{what}: it switched to another protocol, such as a WebSocket without recorded messages"
     if entry.is_stream:
         return f"{what}: a stream of events, which stays open as long as its page"
     if entry.response.status < FIRST_STATUS:
-        return f"{what}: it was never answered"
+        return f"{what}: it got no response"
     if entry.method not in METHODS:
-        return f"{what}: no method of a workload"
+        return f"{what}: workloads do not support the method"
     if _is_long_poll(entry, documents):
         return f"{what}: a long poll, open for {entry.took_s:.0f} s"
     if entry.response.status >= 400 and entry.method == "GET" and not entry.is_html and not entry.is_background:
