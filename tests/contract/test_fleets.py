@@ -136,7 +136,7 @@ def test_errors_of_a_host_are_raised_here_in_its_words(engine: Engine, tmp_path:
 def test_without_a_fleet_no_machine_is_elsewhere(tmp_path: Path) -> None:
     async def check() -> None:
         async with open_testbed(tmp_path) as base:
-            with pytest.raises(PlatformError, match="Say with --fleet which hosts there are"):
+            with pytest.raises(PlatformError, match="but there is no fleet"):
                 await base.machine("a", read_machine("host=s1"), (PUBLIC,))
 
     asyncio.run(check())

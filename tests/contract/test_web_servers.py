@@ -160,7 +160,7 @@ def test_a_virtual_machine_gets_an_image_with_what_the_service_needs() -> None:
     assert made.memory == kind.memory_mib
     declared = read_machine("platform=vm,image=debian+mine,memory=300")
     assert with_software(declared, kind, Mechanism.SERVLET) == declared
-    with pytest.raises(PlatformError, match="name one that has it"):
+    with pytest.raises(PlatformError, match="use an image that contains it"):
         with_software(read_machine("platform=pair"), kind, Mechanism.SERVLET)
 
 

@@ -60,8 +60,8 @@ def test_what_does_not_go_with_a_fleet_is_refused(loadstone_here: LoadstoneRunne
 
     assert "--drivers cannot be combined with --fleet" in refused("--fleet", fleet, "--drivers", "2")
     virtual = ("--virtual", "--station", "workers=2,service=0.001")
-    assert "Leave out --virtual, or --fleet" in refused("--fleet", fleet, *virtual)
-    assert "Say with --fleet which hosts there are" in refused("--machine", "host=s1")
+    assert "--virtual cannot be combined with --fleet" in refused("--fleet", fleet, *virtual)
+    assert "there is no fleet. Add --fleet FILE" in refused("--machine", "host=s1")
     assert "`nowhere` is not a host of role `system` in this fleet" in refused(
         "--fleet", fleet, "--machine", "host=nowhere"
     )

@@ -234,7 +234,7 @@ def test_a_build_that_does_not_replay_is_refused(tmp_path: Path, monkeypatch: py
         os.kill(machine.follower.processes["machine"], signal.SIGSTOP)
 
     monkeypatch.setattr(PairMachine, "unprotect", stop_the_secondary)
-    with pytest.raises(PlatformError, match="does not replay what it records"):
+    with pytest.raises(PlatformError, match="does not replay its record"):
         asyncio.run(play())
     assert not build.is_known_build()
 

@@ -45,7 +45,7 @@ def group(journal: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Gr
     try:
         return _unified(journal, name, cpus, memory_mib) if is_unified() else _split(journal, name, cpus, memory_mib)
     except OSError as error:
-        raise PlatformError(f"A control group cannot be made: {error}. Containers need root.") from None
+        raise PlatformError(f"A control group cannot be created: {error}. Containers need root.") from None
 
 
 def account(journal: ResourceJournal, name: str, cores: set[int]) -> Group | None:

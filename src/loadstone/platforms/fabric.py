@@ -347,7 +347,7 @@ def free_subnet(block: ipaddress.IPv4Network, ours: Iterator[ipaddress.IPv4Netwo
     for subnet in block.subnets(new_prefix=PREFIX):
         if not any(subnet.overlaps(held) for held in taken):
             return subnet
-    raise PlatformError(f"All private networks of {block} are in use on this machine; end the testbeds that use them.")
+    raise PlatformError(f"All private networks of {block} are in use on this machine. Stop the testbeds that use them.")
 
 
 def _routed() -> list[ipaddress.IPv4Network]:
@@ -380,7 +380,7 @@ async def _choosing() -> AsyncIterator[None]:
         async with locks.choosing_addresses():
             yield
     except TimeoutError as error:
-        raise PlatformError(f"A network cannot be made: {error} End that process (`ss -xlp`).") from None
+        raise PlatformError(f"A network cannot be created: {error} Stop that process (`ss -xlp`).") from None
 
 
 async def _guarded(make: Any, *what: Any) -> Any:
@@ -388,5 +388,5 @@ async def _guarded(make: Any, *what: Any) -> Any:
     try:
         return await asyncio.to_thread(make, *what)
     except (netlink.NetlinkError, OSError) as error:
-        remedy = "Networks of their own need root; `network=user` works without."
-        raise PlatformError(f"A network cannot be made: {error}. {remedy}") from None
+        remedy = "Private networks require root; `network=user` works without root."
+        raise PlatformError(f"A network cannot be created: {error}. {remedy}") from None

@@ -134,7 +134,7 @@ def _entries(journal: Path) -> list[Json]:
 
 def _end_process(entry: Json) -> str:
     """Machines and services end by themselves when nobody talks to them any more; what does not is killed."""
-    ended = f"{entry['what']} (had ended by itself)"
+    ended = f"{entry['what']} (already ended)"
     try:
         process = psutil.Process(entry["pid"])
         if not is_still(entry["pid"], entry["start"]) or process.status() == psutil.STATUS_ZOMBIE:

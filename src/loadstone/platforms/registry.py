@@ -118,7 +118,7 @@ def refuse_foreign(machine: MachineSpec, names: Iterable[str]) -> None:
     foreign = sorted(set(names) - kind.settings)
     if foreign:
         others = [other.name for other in platform_kinds().values() if foreign[0] in other.settings]
-        remedy = f"Take --platform {' or '.join(others)}, or leave it out."
+        remedy = f"Use --platform {' or '.join(others)}, or remove the setting."
         raise UsageError(f"A {kind.title} has no `{foreign[0]}`. {remedy}")
 
 

@@ -59,7 +59,7 @@ class Driving:
         if code not in (0, 130):
             said = self.log.read_text(errors="replace").strip()[-500:]
             died = f"was killed by signal {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-            raise DriverError(f"The driver {died}: {said or 'it said nothing'}")
+            raise DriverError(f"The driver {died}: {said or 'it reported no reason'}")
 
     async def tell(self, word: Document) -> None:
         """Says a word to a driver that waits for it; one that is gone need not hear it."""
@@ -81,7 +81,7 @@ def _read(line: bytes) -> Event:
     except ValidationError:
         _refuse_version(line)
         text = line.decode(errors="replace")
-        raise DriverError(f"The driver wrote `{text[:80].strip()}`, which is no event.") from None
+        raise DriverError(f"The driver wrote `{text[:80].strip()}`, which is not a valid event.") from None
     if isinstance(event, Start | Ready) and event.schema != EVENT_SCHEMA:
         raise _wrong_version(event.schema)
     return event

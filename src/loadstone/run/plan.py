@@ -113,7 +113,7 @@ def _part(part: Part, phases: Phases) -> Json:
     owners = data_sessions(workload, part.load, phases)
     size = DataSize(owners, rows(workload, owners))
     if isinstance(part.load, Arrivals) and shares(workload).operations_per_session is None:
-        remedy = "Give its mix operations_per_session, or a number of sessions as load."
+        remedy = "Set operations_per_session in its mix, or use --sessions."
         raise UsageError(f"User sessions of `{workload.name}` never end, so they cannot arrive at a rate. {remedy}")
     return {
         "load": _load(part.load, phases, owners),
@@ -416,8 +416,8 @@ def _generator(value: Value, size: DataSize) -> Json:
             own = {"per_session": value.per_session, "first": value.first, "digits": value.digits}
             return {"kind": "user", **own, "any": value.any}
         case Table() if value.own and len(value.rows) < size.sessions:
-            what = f"{len(value.rows)} rows for {size.sessions} sessions, of which each is to have its own"
-            raise UsageError(f"A table of values has {what}. Give it more rows, or the load fewer sessions.")
+            what = f"{len(value.rows)} rows for {size.sessions} sessions, but each session needs its own row"
+            raise UsageError(f"A table of values has {what}. Add rows, or use fewer sessions.")
         case Date():
             first, last = (_day(text) for text in (value.from_, value.to))
             return {"kind": "date", "from_days": min(first, last), "to_days": max(first, last)}

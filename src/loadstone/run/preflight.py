@@ -142,7 +142,7 @@ def _address_notices(target: Target, side: SeenSide) -> Iterator[str]:
     endpoint = target.https if side.is_secure else target.http
     addresses = ", ".join(side.addresses)
     if len(side.addresses) > 1:
-        yield f"{endpoint} has {len(side.addresses)} addresses, which users take in turn: {addresses}."
+        yield f"{endpoint} has {len(side.addresses)} addresses, which users take round robin: {addresses}."
     elif target.addresses is Addresses.FIRST and endpoint is not None and not _is_address(endpoint.host):
         yield f"All load for {endpoint} goes to its first address, {addresses}."
     if side.silent:

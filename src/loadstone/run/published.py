@@ -32,7 +32,7 @@ def import_published(file: Path, sessions: Mapping[str, int], results: Path, nam
     published = read_published(file)
     if set(sessions) != set(published):
         wanted = ",".join(f"{workload}=N" for workload in published)
-        raise UsageError(f"Say how many sessions each of its workloads had: --sessions {wanted}.")
+        raise UsageError(f"The number of sessions of each workload is missing. Add --sessions {wanted}.")
     workloads = {one: load(one) for one in published}
     for one, iterations in published.items():
         _check(workloads[one], {page.name for figures in iterations.values() for page in figures.operations})
@@ -66,5 +66,5 @@ def _check(workload: Workload, pages: set[str]) -> None:
     unknown = sorted(pages - set(workload.operations))
     if unknown:
         raise UsageError(
-            f"`{workload.name}` has no operation {', '.join(unknown)}. Name pages as its declaration does."
+            f"`{workload.name}` has no operation {', '.join(unknown)}. Use the page names of its declaration."
         )

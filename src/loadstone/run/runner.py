@@ -62,9 +62,11 @@ async def run(spec: RunSpec, listener: Listener, begin: Begin) -> Path:
 def check(spec: RunSpec) -> None:
     """Says what cannot be run before anything is started; raises LoadstoneError."""
     if not spec.placement.is_plain and (isinstance(spec.system, Target) or spec.clock is Clock.VIRTUAL):
-        raise UsageError("A machine is declared, but there is nothing to put on it: others set up this system.")
+        raise UsageError("A machine is declared, but this system is managed elsewhere. Remove the machine.")
     if spec.fleet is not None and spec.clock is Clock.VIRTUAL:
-        raise UsageError("Virtual time is played by this process alone. Leave out --virtual, or --fleet.")
+        raise UsageError(
+            "--virtual cannot be combined with --fleet: virtual time runs in this process only. Remove one of them."
+        )
     if isinstance(spec.system, Reference):
         refuse_unfit(spec.system, spec.needs)
     _machines(spec)
@@ -145,7 +147,10 @@ def _notices(spec: RunSpec, target: Target) -> Iterator[str]:
     most = max(source_addresses(part, spec.profile.phases) for part in parts)
     if most > 1:
         last = f"127.0.0.{most}"
-        yield f"Users come from {most} source addresses, 127.0.0.1 to {last}. A user may be several to the server."
+        yield (
+            f"Users come from {most} source addresses, 127.0.0.1 to {last}. "
+            "The server may see a user under several addresses."
+        )
 
 
 async def _play(spec: RunSpec, folder: ResultFolder, executor: Executor, begin: Begin) -> tuple[Status, str]:

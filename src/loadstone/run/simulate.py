@@ -46,5 +46,7 @@ def server_model(workload: Workload, server: str | None) -> ServerModel:
         nanoseconds = -1
     keys = {"fixed": "response_ns", "exponential": "mean_ns"}
     if kind not in keys or nanoseconds < 0:
-        raise UsageError(f"`{server}` is no modelled server. Use published, fixed:SECONDS or exponential:SECONDS.")
+        raise UsageError(
+            f"`{server}` is not a valid server model. Use published, fixed:SECONDS or exponential:SECONDS."
+        )
     return {"kind": kind, keys[kind]: nanoseconds}

@@ -94,7 +94,7 @@ class RunSpec:
         needs = {part.workload.header.needs for part in self.parts}
         if len(needs) > 1:
             named = ", ".join(f"{part.workload.name} ({part.workload.header.needs})" for part in self.parts)
-            raise UsageError(f"These workloads need different servers: {named}. Run them one by one, or as a tile.")
+            raise UsageError(f"These workloads need different servers: {named}. Run them separately, or as a tile.")
         need = needs.pop()
         # Companions follow the workload that brings them, so it is the one that says how much data there is.
         leading = [part for part in self.parts if part.workload.header.companions] or list(self.parts)

@@ -31,9 +31,9 @@ def _value(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _secret(variable: str) -> str:
     if variable.startswith(OPTIONS_PREFIX):
-        raise UsageError(f"A workload may not take the variable {variable}: it belongs to Loadstone. Rename it.")
+        raise UsageError(f"A workload cannot use the variable {variable}, which is reserved for Loadstone. Rename it.")
     text = os.environ.get(variable, "")
     if len(text) < LEAST:
-        what = "is not set" if not text else f"is shorter than {LEAST} letters, so that it could not be withheld"
-        raise UsageError(f"The workload takes a value from the variable {variable}, which {what}.")
+        what = "is not set" if not text else f"is shorter than {LEAST} letters, so it cannot be withheld"
+        raise UsageError(f"The workload uses the variable {variable}, which {what}.")
     return text

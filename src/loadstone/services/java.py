@@ -81,7 +81,7 @@ def jdbc(url: str) -> str:
     """A database's address as Java has it. Raises ServiceError for one that Java has no driver of."""
     parts = urlsplit(url)
     if parts.scheme not in JDBC:
-        raise ServiceError("Applications in Java need a database of their own: postgresql or mariadb.")
+        raise ServiceError("Java applications need a separate database. Use postgresql or mariadb.")
     return f"jdbc:{JDBC[parts.scheme]}://{parts.hostname}:{parts.port}{parts.path}?user={parts.username}"
 
 

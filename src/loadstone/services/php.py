@@ -94,7 +94,7 @@ def kept_connections(tuning: Tuning, askers: int) -> int:
     if askers > spare:
         raise ServiceError(
             f"{askers} server processes that keep connections to {2 * spare} PHP children would starve each other. "
-            f"Give it at most {spare} threads."
+            f"Use at most {spare} threads."
         )
     return spare // askers
 

@@ -61,7 +61,7 @@ def certificate(names: Sequence[str]) -> dict[str, str]:
     with temporary_folder("certificate") as folder:
         outcome = launch.run([server(), "certificate", str(folder), *options], timeout=CERTIFIED_S)
         if outcome.returncode:
-            raise ServiceError(f"No certificate could be made: {outcome.stderr.strip()}")
+            raise ServiceError(f"A certificate could not be created: {outcome.stderr.strip()}")
         return {file.name: file.read_text() for file in folder.iterdir()}
 
 
@@ -73,5 +73,5 @@ def read_ready(line: str) -> Ready:
             raise ValueError
         sides = {key: Endpoint.parse(ready[key]) if ready[key] else None for key in ("http", "https")}
     except (ValueError, KeyError, TypeError):
-        raise ServiceError(f"The reference server said `{line.strip()}` instead of where it answers.") from None
+        raise ServiceError(f"The reference server reported `{line.strip()}` instead of its address.") from None
     return Ready(sides["http"], sides["https"], ready.get("authority"))

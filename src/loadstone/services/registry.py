@@ -45,8 +45,8 @@ def web_server(system: Reference, needs: ServerNeeds) -> tuple[ServiceKind, Mech
         possible = (requested,) if requested else needs.mechanisms
         refused = " or ".join(f"`{mechanism}`" for mechanism in possible)
         raise UsageError(
-            f"{kind.name} cannot answer this workload by {refused}: it has {', '.join(sorted(kind.mechanisms))}, "
-            f"and that wants {', '.join(needs.mechanisms)}."
+            f"{kind.name} cannot serve this workload with {refused}: it supports {', '.join(sorted(kind.mechanisms))}, "
+            f"but the workload needs {', '.join(needs.mechanisms)}."
         )
     return kind, chosen
 
@@ -67,8 +67,7 @@ def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
         if name not in topology.choices:
             fitting = ", ".join(other.need for other in topologies_with(name))
             raise UsageError(
-                f"{CHOICES[name].about} applies to workloads of kind {fitting}; these need `{needs.need}`. "
-                f"Leave out --{option}."
+                f"{CHOICES[name].about} applies to workloads of kind {fitting}; these need `{needs.need}`. Remove --{option}."
             )
         if chosen not in names_of(name):
             raise UsageError(f"There is no {option} `{chosen}`. {suggest(str(chosen), set(names_of(name)))}")
@@ -83,7 +82,7 @@ def _refuse_unfit_front(system: Reference, needs: ServerNeeds, topology: Topolog
         _refuse_untuned(system, kind)
         is_embedded = system.services.database == EMBEDDED
         if kind.name != EMBEDDED and "database" in topology.choices and is_embedded:
-            raise UsageError(f"`{kind.name}` needs a database of its own. Add --database postgresql, or mariadb.")
+            raise UsageError(f"`{kind.name}` needs a separate database. Add --database postgresql or mariadb.")
 
 
 def _refuse_untuned(system: Reference, kind: ServiceKind, mechanism: Mechanism | None = None) -> None:

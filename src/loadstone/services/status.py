@@ -31,7 +31,7 @@ def nginx(text: str) -> StatusFigures:
     """nginx's stub_status: four lines of numbers (nginx.org, ngx_http_stub_status_module)."""
     numbers = [float(word) for word in NUMBER.findall(text)]
     if not text.startswith("Active connections:") or len(numbers) != 7:
-        raise ValueError("that is no status of nginx")
+        raise ValueError("the response is not a status page of nginx")
     active, accepted, _, requests, reading, writing, waiting = numbers
     now = {"connections": active, "reading": reading, "writing": writing, "waiting": waiting}
     return StatusFigures(now, {"connections accepted": accepted, "requests": requests})
@@ -41,7 +41,7 @@ def apache(text: str) -> StatusFigures:
     """Apache's mod_status in lines of `name: value` (httpd.apache.org, mod_status, `?auto`)."""
     fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
     if "BusyWorkers" not in fields:
-        raise ValueError("that is no status of Apache")
+        raise ValueError("the response is not a status page of Apache")
     names = {"BusyWorkers": "busy workers", "IdleWorkers": "idle workers", "ConnsTotal": "connections"}
     return StatusFigures({title: float(fields[name]) for name, title in names.items() if name in fields})
 
@@ -53,7 +53,7 @@ def php(text: str) -> StatusFigures:
         now = {name: float(fields[name]) for name in ("active processes", "idle processes", "listen queue")}
         return StatusFigures(now, {"requests": float(fields["accepted conn"])})
     except (KeyError, TypeError):
-        raise ValueError("that is no status of PHP") from None
+        raise ValueError("the response is not a status page of PHP") from None
 
 
 def figures_in_json(text: str) -> StatusFigures:
@@ -65,4 +65,4 @@ def figures_in_json(text: str) -> StatusFigures:
         now, grown = ({name: float(value) for name, value in fields[part].items()} for part in ("now", "grown"))
         return StatusFigures(now, grown)
     except (KeyError, TypeError, AttributeError):
-        raise ValueError("those are no figures") from None
+        raise ValueError("the response contains no figures") from None

@@ -109,7 +109,9 @@ def migrated(
     try:
         moved = migrate(content)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise StoreError(f"{path} is not a valid document of schema {version}: {type(error).__name__} {error}.") from None
+        raise StoreError(
+            f"{path} is not a valid document of schema {version}: {type(error).__name__} {error}."
+        ) from None
     return checked(path, kind, moved)
 
 

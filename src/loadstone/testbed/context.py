@@ -46,7 +46,7 @@ class TestbedContext:
         PlatformError.
         """
         if name in self.machines:
-            raise PlatformError(f"There is a machine `{name}` already. Give the second one another name.")
+            raise PlatformError(f"A machine `{name}` already exists. Use another name.")
         self.machines[name] = await self._create(name, spec, networks, listen, together)
         return self.machines[name]
 
@@ -55,7 +55,9 @@ class TestbedContext:
     ) -> Machine:
         if self.fleet is None:
             if spec.host:
-                raise PlatformError(f"{name} is to be on the host {spec.host}. Say with --fleet which hosts there are.")
+                raise PlatformError(
+                    f"{name} is assigned to the host {spec.host}, but there is no fleet. Add --fleet FILE."
+                )
             return await self.local.machine(name, spec, networks, listen)
         place = self.fleet.place_of(spec, together)
         if place is not None:

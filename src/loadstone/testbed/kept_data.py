@@ -64,7 +64,7 @@ async def _fill(kind: ServiceKind, needs: ServerNeeds, to: Path) -> None:
                 await service.stop()
             end = running.services[ProcessRole(machine.name)].end()
             if not end.startswith("code 0"):
-                raise ServiceError(f"{kind.name} did not close its database in order: {end}")
+                raise ServiceError(f"{kind.name} did not close its database cleanly: {end}")
             await _run(["mv", str(machine.folder / kind.data), str(to)])
 
 

@@ -26,7 +26,7 @@ def with_software(spec: MachineSpec, kind: ServiceKind, mechanism: Mechanism | N
         return spec
     if not platform.installs:
         raise PlatformError(
-            f"{kind.name} cannot run in {platform.plural} of the image `{MINIMAL}`: name one that has it."
+            f"{kind.name} cannot run in {platform.plural} of the image `{MINIMAL}`: use an image that contains it."
         )
     image = "+".join([DEBIAN, *sorted({*packages.values()})])
     return _with_memory(spec, kind).model_copy(update={"image": image})

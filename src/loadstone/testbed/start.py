@@ -143,7 +143,7 @@ async def _start_statistics(running: Running, machine: Machine, kind: ServiceKin
 async def _ready(running: Running, machine: Machine, process: ProcessRole, command: list[str]) -> reference.Ready:
     ready = await running.ready(machine, process, command)
     if ready.http is None:
-        raise ServiceError(f"{process} does not say where it answers.")
+        raise ServiceError(f"{process} reported no address.")
     return ready
 
 

@@ -185,7 +185,7 @@ def _described(
         f"; {machine.name} on {described(machine.spec)}" for machine in planned if machine.name.role in named
     )
     balancer = choices.services[topology.balancer.name] if topology.balancer else ""
-    return f"{about}; {balancer} deals users to them" if balancer else about
+    return f"{about}; {balancer} distributes users over them" if balancer else about
 
 
 @asynccontextmanager

@@ -63,7 +63,7 @@ def test_a_survivor_is_not_ended_while_the_primary_that_is_gone_seems_to_be_up(
     assert not survivor.has_ended
     assert not pair.failures
     if last == "over":
-        with pytest.raises(PlatformError, match="No side of the pair one serves at this moment"):
+        with pytest.raises(PlatformError, match="No side of the pair one is active now"):
             asyncio.run(pair.protect())
         assert not survivor.has_ended
 

@@ -190,7 +190,7 @@ def test_what_a_killed_process_left_is_undone_and_told_once(tmp_path: Path, monk
     (folder / "web.qcow2").touch()
     gone = {"kind": "process", "pid": 2**22 - 1, "start": "boot 1", "what": "nobody"}
     (folder / journal.JOURNAL).write_text(json.dumps(gone) + '\n{"kind": "proc')  # the last line was cut
-    assert journal.reap() == ["nobody (had ended by itself)", "disk web.qcow2"]
+    assert journal.reap() == ["nobody (already ended)", "disk web.qcow2"]
     assert not folder.exists()
     assert journal.reap() == []
 
@@ -214,7 +214,7 @@ def test_a_process_is_known_by_its_start_whatever_the_clock_says(
         boot, ticks = start.split(" ")
         for number, other in enumerate((f"{boot} {int(ticks) + 1}", f"other {ticks}")):
             left_process(tmp_path / f"ls00000{number}", process.pid, other)
-            assert journal.reap() == ["server (had ended by itself)"]
+            assert journal.reap() == ["server (already ended)"]
             assert process.poll() is None
         left_process(tmp_path / "ls000009", process.pid, start)
         assert journal.reap() == [f"server (process {process.pid})"]

@@ -308,7 +308,7 @@ def test_a_platform_takes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert spec.declared == {"platform": "polite", "count": 2, "level": 5}
     with pytest.raises(UsageError, match="Expected: how much they give way, 1 to 19"):
         make_placement("polite", ["level=20"], None)
-    with pytest.raises(UsageError, match=r"A process has no `level`\. Take --platform polite, or leave it out"):
+    with pytest.raises(UsageError, match=r"A process has no `level`\. Use --platform polite, or remove the setting"):
         make_placement("process", ["level=5"], None)
     assert "polite" in parameters_of_platform()
 

@@ -165,7 +165,7 @@ def seen_by_driver(monkeypatch: MonkeyPatch, side: preflight.SeenSide, **target:
 def test_several_addresses_of_a_name_are_told(monkeypatch: MonkeyPatch) -> None:
     many = preflight.SeenSide(True, ("10.0.0.1:443", "10.0.0.2:443"), ("10.0.0.3:443",), "")
     notices = seen_by_driver(monkeypatch, many)
-    assert notices[0] == "shop:443 has 2 addresses, which users take in turn: 10.0.0.1:443, 10.0.0.2:443."
+    assert notices[0] == "shop:443 has 2 addresses, which users take round robin: 10.0.0.1:443, 10.0.0.2:443."
     assert "10.0.0.3:443" in notices[1]
     one = preflight.SeenSide(True, ("10.0.0.1:443",), (), "")
     assert seen_by_driver(monkeypatch, one) == ()

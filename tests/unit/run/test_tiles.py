@@ -104,7 +104,7 @@ def test_processes_have_no_size_of_their_own() -> None:
 
 def test_all_shipped_tiles_are_read() -> None:
     assert {name: find_tile(name).name for name in shipped_tiles()} == {"classic": "classic", "laptop": "laptop"}
-    with pytest.raises(UsageError, match="There are classic, laptop"):
+    with pytest.raises(UsageError, match="Use one of classic, laptop"):
         find_tile("big")
 
 

@@ -88,7 +88,7 @@ def test_a_plan_gets_no_variable_of_the_lab_itself(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("LOADSTONE_AGENT_TOKEN", SECRET)
     kept = plan_of(tmp_path)
     kept["parts"][0]["workload"]["values"][0]["variable"] = "LOADSTONE_AGENT_TOKEN"
-    with pytest.raises(UsageError, match="LOADSTONE_AGENT_TOKEN: it belongs to Loadstone"):
+    with pytest.raises(UsageError, match="LOADSTONE_AGENT_TOKEN, which is reserved for Loadstone"):
         with_secrets(kept)
 
 

@@ -55,7 +55,7 @@ def test_a_tile_that_fails_takes_down_the_tiles_before_it(tmp_path: Path, record
 
 
 def test_a_tile_for_a_host_needs_a_fleet(tmp_path: Path, recorder: Recorder) -> None:
-    with pytest.raises(PlatformError, match=r"tile1-web is to be on the host s1\. Say with --fleet"):
+    with pytest.raises(PlatformError, match=r"tile1-web is assigned to the host s1, but there is no fleet"):
         put_up(tmp_path, TilesSystem(TILE, 1, MACHINE, hosts=("s1", "s2")))
     assert recorder.events == []
 

@@ -105,7 +105,7 @@ class ContainerPlatform:
         if absent:
             return f"Containers need {', '.join(absent)}: `apt-get install {' '.join(absent)}`."
         if not (may_make_networks() and may_make_groups()):
-            return "Containers need root, for networks and control groups of their own."
+            return "Containers need root, for their networks and control groups."
         return ""
 
     @asynccontextmanager
@@ -113,10 +113,10 @@ class ContainerPlatform:
         """A container; all in it is gone when the block ends. Raises PlatformError."""
         started = time.monotonic()
         if not context.nics:
-            raise PlatformError("A container needs a network of its own. Leave out `network=user`.")
+            raise PlatformError("A container needs its own network. Remove `network=user`.")
         if set(",:") & set(str(context.journal.folder)):
             raise PlatformError(
-                f"An overlay cannot stand in {context.journal.folder}. Name another in LOADSTONE_RUNTIME_DIR."
+                f"An overlay is not possible in {context.journal.folder}. Set LOADSTONE_RUNTIME_DIR to another folder."
             )
         spec = context.spec
         cpus = spec.cpus or 1

@@ -198,7 +198,7 @@ def _open(uri: str) -> Any:
     try:
         return libvirt.open(uri)
     except libvirt.libvirtError as error:
-        raise PlatformError(f"libvirt does not answer at {uri}: {error}. Give another with `uri=...`.") from None
+        raise PlatformError(f"libvirt does not answer at {uri}: {error}. Use another address with `uri=...`.") from None
 
 
 def _kind(accelerator: Accelerator) -> str:

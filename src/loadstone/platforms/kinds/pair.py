@@ -36,11 +36,14 @@ class PairPlatform:
         if unfit:
             return unfit
         if not may_make_networks():
-            return "Pairs need networks of their own, and those need root."
+            return "Pairs need their own networks, which require root."
         if (spec.cpus or 1) != 1:
-            return f"A pair has one processor: what {spec.cpus} do at once cannot be replayed."
+            return (
+                f"`cpus={spec.cpus}` is not supported: "
+                "a pair has one processor, since parallel work cannot be replayed."
+            )
         if spec.image != MINIMAL:
-            return f"A pair's machine is of the image `{MINIMAL}`."
+            return f"A pair requires `image={MINIMAL}`."
         return idle_settings(spec.disk, own_settings(spec, PairSettings))
 
     @asynccontextmanager

@@ -60,7 +60,7 @@ class PodmanMachine(LocalMachine):
 
     async def mount(self, source: Path | Endpoint, name: str) -> str:
         """No folder of anybody's: what it sees is fixed."""
-        raise PlatformError(f"{self.name} cannot share folders. Take `platform=container`, or the store over HTTP.")
+        raise PlatformError(f"{self.name} cannot share folders. Use `platform=container`, or the store over HTTP.")
 
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a container."""
@@ -154,17 +154,17 @@ class PodmanPlatform:
     async def missing(self, spec: MachineSpec) -> str:
         """What must be installed or allowed first."""
         if shutil.which("podman") is None:
-            return "Podman is not installed: `apt-get install podman`. The platform `container` needs no such thing."
+            return "Podman is not installed: `apt-get install podman`. The platform `container` works without it."
         if is_mixed() and shutil.which("runc") is None:
             return "This host mixes versions of control groups, which crun refuses: `apt-get install runc`."
-        return "" if may_make_networks() else "Containers need root, for networks of their own."
+        return "" if may_make_networks() else "Containers need root, for their networks."
 
     @asynccontextmanager
     async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
         """A machine for containers; all are gone when the block ends. Raises PlatformError."""
         started = time.monotonic()
         if not context.nics:
-            raise PlatformError("A container needs a network of its own. Leave out `network=user`.")
+            raise PlatformError("A container needs its own network. Remove `network=user`.")
         spec = context.spec
         facts = {"platform": NAME, "cpus": spec.cpus or 1, "memory_mib": spec.memory, "image": spec.image}
         facts |= {"network": "bridge", "networks": addresses(context.nics)}

@@ -59,7 +59,7 @@ async def listening(name: str, obey: Obey) -> AsyncIterator[None]:
         writer.close()
 
     if path.exists() and await _answers(path):
-        raise PlatformError(f"There is a pair `{name}` already. Give this one another name.")
+        raise PlatformError(f"A pair `{name}` already exists. Use another name.")
     server = await asyncio.start_unix_server(converse, path=path)
     try:
         yield
@@ -77,8 +77,8 @@ async def ask(name: str, do: str, **what: Any) -> Any:
         if isinstance(error, ConnectionRefusedError):
             path.unlink(missing_ok=True)  # left by a process that was killed
         others = ", ".join(known()) or "none"
-        remedy = f"`loadstone pair create {name}` makes it; there are: {others}."
-        raise PlatformError(f"No pair `{name}` is kept here. {remedy}") from None
+        remedy = f"`loadstone pair create {name}` creates it. Running pairs: {others}."
+        raise PlatformError(f"No pair `{name}` is running here. {remedy}") from None
     try:
         writer.write(json.dumps({"do": do, **what}).encode() + b"\n")
         said = json.loads(await asyncio.wait_for(reader.readline(), ANSWER_S) or b"{}")
@@ -87,7 +87,7 @@ async def ask(name: str, do: str, **what: Any) -> Any:
     finally:
         writer.close()
     if "ok" not in said:
-        raise PlatformError(said.get("error", f"Whoever keeps the pair `{name}` did not answer `{do}`."))
+        raise PlatformError(said.get("error", f"The process that runs the pair `{name}` did not answer `{do}`."))
     return said["ok"]
 
 

@@ -43,20 +43,20 @@ class PairSettings(RestorableSettings):
     )
     disks: Disks = Field(
         default=Disks.REPLICATED,
-        description="`replicated`: each side has a disk of its own; `shared`: both have one, which one side touches",
+        description="`replicated` (a disk for each side) or `shared` (one disk, used by one side at a time)",
     )
     reads: Reads = Field(
         default=Reads.LOG,
-        description="of a shared disk, to the side that replays: `log`, or `secondary`, which reads the disk itself",
+        description="source of data read from a shared disk, for the secondary: `log`, or `secondary` (its own reads)",
     )
 
 
 def idle_settings(mib: int, settings: PairSettings) -> str:
     """What was said of a disk and means nothing for this one; empty where all of it does."""
     if settings.disks is Disks.SHARED and not mib:
-        return "A disk that both sides share needs a size: `disk=64`."
+        return "A shared disk requires a size, such as `disk=64`."
     if settings.reads is Reads.SECONDARY and settings.disks is not Disks.SHARED:
-        return "A secondary with a disk of its own always reads it itself: `reads` goes with `disks=shared`."
+        return "`reads` requires `disks=shared`: a secondary with its own disk always reads it itself."
     return ""
 
 

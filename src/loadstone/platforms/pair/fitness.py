@@ -42,12 +42,12 @@ def findings(memory_mib: int, sides: int) -> list[Finding]:
     others = sum(" agent --name " in " ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"]))
     return [
         Finding("QEMU", unfit or "its record and replay are known", not unfit),
-        Finding("rights", "root" if os.geteuid() == 0 else "networks of its own need root", os.geteuid() == 0),
+        Finding("rights", "root" if os.geteuid() == 0 else "its own networks require root", os.geteuid() == 0),
         Finding("memory", f"{free_mib} MiB free, {wanted_mib} needed", free_mib >= wanted_mib),
         Finding("memory lock", "may be locked" if may_lock_memory() else "may be swapped out: root may lock it",
                 may_lock_memory(), False),
         Finding("processors", f"{free_cores:.1f} of {cores} cores free, {sides} wanted", free_cores >= sides, False),
-        Finding("other pairs", f"{others // 2} here; beyond {MOST_PAIRS} a host they disturb each other",
+        Finding("other pairs", f"{others // 2} here; more than {MOST_PAIRS} on a host disturb each other",
                 others // 2 < MOST_PAIRS, False),
         *unlike(models(), [clock.max for clock in psutil.cpu_freq(percpu=True) or ()]),
     ]  # fmt: skip

@@ -31,8 +31,8 @@ async def pass_gate(machine: PairMachine, build: str) -> None:
         await _both_do_the_same(machine)
     except PlatformError as error:
         raise PlatformError(
-            f"This build of QEMU {VERSION} ({build[:12]}) does not replay what it records, so there is no "
-            f"pair of it: {error} Debian 12's package qemu-system-x86 works."
+            f"This build of QEMU {VERSION} ({build[:12]}) does not replay its record, so it cannot run a "
+            f"pair: {error} Debian 12's package qemu-system-x86 works."
         ) from None
 
 
@@ -53,4 +53,4 @@ async def _both_do_the_same(machine: PairMachine) -> None:
         raise PlatformError(f"the log was not replayed within {REPLAYED_S:g} s.")
     said = [event["event"] for side in machine.sides for event in side.events]
     if "diverged" in said or secondary is None or not secondary.is_up:
-        raise PlatformError("the second machine sent something else than the first.")
+        raise PlatformError("the second machine sent other data than the first.")

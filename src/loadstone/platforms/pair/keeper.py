@@ -30,7 +30,7 @@ class Keeper:
             case "fail":
                 return await self.watch.machine.fail(FaultKind(what["fault"]))
             case _:
-                raise PlatformError(f"A pair does not `{do}`.")
+                raise PlatformError(f"`{do}` is not a command of a pair.")
 
     async def protect(self) -> Json:
         """Makes a secondary, and whenever there is none from now on; for how long the machine stood still."""
@@ -38,7 +38,7 @@ class Keeper:
         if machine.is_protected:
             return {"paused_s": None}
         if why := refusal(findings(machine.layout.spec.memory, 1)):
-            raise PlatformError(f"There cannot be a secondary here: {why}")
+            raise PlatformError(f"A secondary is not possible here: {why}")
         machine.may_be_kept = True
         return {"paused_s": await machine.protect()}
 

@@ -129,7 +129,7 @@ class PairMachine(Guest):
             if self.is_protected:
                 return 0.0
             if not self.is_alone:
-                raise PlatformError(f"No side of the pair {self.name} serves at this moment, so none can be followed.")
+                raise PlatformError(f"No side of the pair {self.name} is active now, so no side can be followed.")
             return await self._protect()
 
     async def _protect(self) -> float:
@@ -174,7 +174,7 @@ class PairMachine(Guest):
         primary, secondary = self.serving, self.follower
         if secondary is None or not self.is_protected:
             raise PlatformError(
-                f"The pair {self.name} is not protected: `{fault}` would end it, or do nothing. "
+                f"The pair {self.name} is not protected: `{fault}` would end it, or have no effect. "
                 f"Wait until `loadstone pair status {self.name}` says `protected`."
             )
         match fault:
@@ -219,7 +219,7 @@ class PairMachine(Guest):
 
     async def forward(self, port: int) -> Endpoint:
         """It has an address of its own."""
-        raise PlatformError(f"{self.name} has a network of its own; port {port} is reached there.")
+        raise PlatformError(f"{self.name} has its own network; use port {port} there.")
 
     async def outside(self) -> Json | None:
         """What the machine that serves costs the host; what its agent measured goes to its facts."""
@@ -400,7 +400,7 @@ def disclosed(metrics: Json) -> Json:
 def layout_of(context: MachineContext, guest: Layout) -> PairLayout:
     """What both sides are made from. Raises PlatformError for what a pair cannot have."""
     if len(context.nics) != 1:
-        raise PlatformError(f"A pair has one network; {context.name} was to have {len(context.nics)}.")
+        raise PlatformError(f"{context.name} has {len(context.nics)} networks, but a pair has one.")
     (nic,) = context.nics.values()
     settings = own_settings(guest.spec, PairSettings)
     disk = PairDisk(guest.spec.disk, settings.disks, settings.reads)

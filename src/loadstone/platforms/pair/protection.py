@@ -133,4 +133,4 @@ async def _rest_copied(primary: Side, to: Path) -> str:
     if told["why"]:
         raise PlatformError(f"The disk of {primary.layout.name} could not be copied: {told['why']}")
     await primary.execute("query-status")  # QEMU has taken what its disk answered before
-    return "" if told["is_at_rest"] else "its disk did not come to rest"
+    return "" if told["is_at_rest"] else "its disk did not become idle"

@@ -156,8 +156,8 @@ class Side(ABC):
                 f"{event['event']} ({why})" if (why := event.get("why") or event.get("came")) else event["event"]
                 for event in self.events
             ]
-            reasons = "; ".join(filter(None, (f"it said {', '.join(events) or 'nothing'}", await self.said())))
-            raise PlatformError(f"The agent {self.files.name} did not say `{name}` within {within_s:g} s: {reasons}")
+            reasons = "; ".join(filter(None, (f"it reported {', '.join(events) or 'nothing'}", await self.said())))
+            raise PlatformError(f"The agent {self.files.name} did not report `{name}` within {within_s:g} s: {reasons}")
         return event
 
 

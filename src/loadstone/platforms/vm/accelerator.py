@@ -37,7 +37,7 @@ async def found_accelerator(asked: Accelerator) -> Found:
         return Found(Accelerator.TCG, "asked for")
     found = await _found()
     if asked is Accelerator.KVM and found.accelerator is not Accelerator.KVM:
-        remedy = f"Take `accelerator=auto` or `tcg`; remove {kept()} to have it tried anew."
+        remedy = f"Use `accelerator=auto` or `tcg`, or remove {kept()} to try KVM again."
         raise PlatformError(f"This host has no working KVM: {found.why}. {remedy}")
     return found
 

@@ -54,7 +54,7 @@ class Agent:
             self._conversation = asyncio.create_task(self._converse(reader, writer))
             with contextlib.suppress(TimeoutError):
                 return await asyncio.wait_for(self.hello(), HELLO_S)
-            why = f"it was reached, and said nothing for {HELLO_S:g} s"
+            why = f"it accepted the connection, but sent nothing for {HELLO_S:g} s"
             writer.close()
             await self._conversation
         raise PlatformError(f"No agent answers at {host}:{port}: {why}")
@@ -63,14 +63,14 @@ class Agent:
         """What the agent says when it is there. Raises PlatformError."""
         said = await asyncio.shield(self._hello)
         if said.get("schema") != SCHEMA:
-            remedy = "Run `make setup`; images are made anew by themselves."
+            remedy = "Run `make setup`; images are rebuilt automatically."
             raise PlatformError(f"The agent speaks schema {said.get('schema')}, this is {SCHEMA}. {remedy}")
         return said
 
     async def ask(self, do: str, timeout_s: float = ANSWER_S, **what: Any) -> Any:
         """Has the agent do something; returns its answer. Raises PlatformError when it cannot, or says nothing."""
         if self._writer is None or self._writer.is_closing():
-            raise PlatformError(f"The machine's agent is gone and cannot be asked to `{do}`.")
+            raise PlatformError(f"The machine's agent is gone and cannot `{do}`.")
         self._number += 1
         number = self._number
         answer = self._answers[number] = asyncio.get_running_loop().create_future()

@@ -172,7 +172,7 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
     async def mount(self, source: Path | Endpoint, name: str) -> str:
         """By the mount program of its image, which has the package for NFS."""
         if not isinstance(source, Endpoint):
-            raise PlatformError(f"{self.name} reaches no folder of this host: share it by NFS.")
+            raise PlatformError(f"{self.name} cannot access folders of this host. Share the folder by NFS.")
         at, share = f"/mnt/{name}", f"{source.host}:/{name}"
         words = f"mkdir -p {at} && mount -t nfs4 -o vers=4.1,port={source.port} {share} {at} && echo {at}"
         return (await self.start(f"{self.name}-mount-{name}", ["sh", "-c", words])).first_line.strip()

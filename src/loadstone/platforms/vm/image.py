@@ -35,7 +35,7 @@ CONTENT = "content"
 """File with the root's check sum."""
 SPARED = "/usr/share/{doc,locale,man,i18n}/*"
 BUILD_S = 1200.0
-TOOLS = "Install what makes images: `apt-get install mmdebstrap e2fsprogs qemu-utils`."
+TOOLS = "Install the image tools: `apt-get install mmdebstrap e2fsprogs qemu-utils`."
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def packages_of(name: str) -> tuple[str, ...]:
     """Packages of a `debian` image; raises PlatformError for another name."""
     first, *others = name.split("+")
     if first != DEBIAN:
-        remedy = f"There are `{MINIMAL}`, `{DEBIAN}` and `{DEBIAN}+PACKAGE+PACKAGE`."
+        remedy = f"Use `{MINIMAL}`, `{DEBIAN}` or `{DEBIAN}+PACKAGE+PACKAGE`."
         raise PlatformError(f"There is no image `{name}`. {remedy}")
     return tuple(sorted({*PACKAGES, *filter(None, others)}))
 
@@ -101,9 +101,9 @@ def _make_initial(folder: Path, program: Path, system: Kernel) -> None:
         with (folder / "initial.cpio").open("wb") as out:
             done = launch.run(words, cwd=tree, input="\n".join(names), stdout=out, stderr=None)
     except FileNotFoundError:
-        raise PlatformError("There is no `cpio` here. Install it: `apt-get install cpio`.") from None
+        raise PlatformError("`cpio` is not installed. Run `apt-get install cpio`.") from None
     if done.returncode != 0:
-        raise PlatformError(f"`cpio` failed with code {done.returncode}. Is it installed, and is there space?")
+        raise PlatformError(f"`cpio` failed with code {done.returncode}. Check that there is free space.")
     shutil.rmtree(tree)
 
 

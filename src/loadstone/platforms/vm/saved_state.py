@@ -147,7 +147,7 @@ class StateWriter:
         while count := read_into(piece):
             self.size_bytes += count
             if self.size_bytes > MOST_BYTES:
-                raise OSError(errno.EFBIG, f"A state of more than {MOST_BYTES} bytes is not kept")
+                raise OSError(errno.EFBIG, f"A state of more than {MOST_BYTES} bytes is not stored")
             whole.update(piece[:count])
             self.file.write(piece[:count])
         self.sha256 = whole.hexdigest()

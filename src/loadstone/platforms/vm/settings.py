@@ -60,7 +60,7 @@ class VmSettings(HypervisorSettings, RestorableSettings):
     """Of virtual machines that this program starts itself."""
 
     io_threads: Annotated[int, Field(ge=0, le=16)] = Field(
-        default=0, description="threads of its own for disks, 0 to 16"
+        default=0, description="dedicated threads for disks, 0 to 16"
     )
-    restart: bool = Field(default=False, description="`true`: started anew, with its services, when it dies")
+    restart: bool = Field(default=False, description="`true`: restarted with its services when it dies")
     pages: Pages = Field(default=Pages.NORMAL, description="`normal` or `huge`")

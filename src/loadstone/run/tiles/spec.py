@@ -48,7 +48,7 @@ def find_tile(name: str) -> Tile:
     if name in known:
         return read_tile(known[name])
     if not name.endswith(".toml"):
-        raise UsageError(f"There is no tile `{name}`. There are {', '.join(known)}, or give the file of your own.")
+        raise UsageError(f"There is no tile `{name}`. Use one of {', '.join(known)}, or your own file.")
     return read_tile(Path(name))
 
 
@@ -68,10 +68,10 @@ def maxima_of_tile(tile: Tile) -> Maxima:
 def tile_loads(tiles: int, last_fraction: float | None) -> tuple[TileLoad, ...]:
     """Full tiles, the last one fractional where that is asked for; raises UsageError."""
     if tiles < 1:
-        raise UsageError("A run needs a tile. Give --tiles 1 or more.")
+        raise UsageError("A run needs at least one tile. Use --tiles 1 or more.")
     pct = 100 if last_fraction is None else round(last_fraction * 100)
     if last_fraction is not None and not (LEAST_PCT <= pct <= MOST_PCT and pct % STEP_PCT == 0):
-        raise UsageError(f"A fractional tile runs at 0.1, 0.2 ... 0.9 of its load, not at {last_fraction}.")
+        raise UsageError(f"`{last_fraction}` is not a valid load of a fractional tile. Use 0.1, 0.2 ... 0.9.")
     return (*(TileLoad(number, 100) for number in range(1, tiles)), TileLoad(tiles, pct))
 
 

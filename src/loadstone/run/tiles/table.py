@@ -39,7 +39,7 @@ def read_tiles(file: Path) -> list[Row]:
     if missing:
         raise UsageError(f"{file} has no column {', '.join(missing)}. It needs {', '.join(COLUMNS)}.")
     if not lines:
-        raise UsageError(f"{file} holds no tile: there is nothing below its heading.")
+        raise UsageError(f"{file} contains no tile: it has no rows below its heading.")
     problems: list[Problem] = []
     rows = [_row(file, at, number, row, problems) for number, (at, row) in enumerate(lines, start=1)]
     if problems:

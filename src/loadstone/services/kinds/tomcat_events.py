@@ -21,10 +21,10 @@ def program(site: Site) -> Program:
     required = ("geocoder",) if site.shared_folder else ("store", "geocoder")
     missing = [name for name in required if name not in site.peers]
     if missing:
-        raise ServiceError(f"The site of events in Java asks a {' and a '.join(missing)}, and there is none.")
+        raise ServiceError(f"The Java events site needs a {' and a '.join(missing)}, but there is none.")
     patterns = (*(f"/events/{page}" for page in PAGES), "/events/store/*", "/audit")
     if site.peers.get(ServiceRole.CACHE, "").startswith("redis:"):
-        raise ServiceError("The site of events in Java keeps answers within or in memcached, not in redis.")
+        raise ServiceError("The Java events site caches responses internally or in memcached, not in redis.")
     optional = [name for name in ("geocoder", ServiceRole.STORE, ServiceRole.CACHE) if name in site.peers]
     properties = {f"loadstone.{name}": site.peers[name] for name in optional}
     properties |= {"loadstone.pictures": site.shared_folder} if site.shared_folder else {}

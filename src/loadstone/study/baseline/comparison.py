@@ -84,7 +84,8 @@ def against(
     if not pairs:
         known = ", ".join(before)
         raise UsageError(
-            f"`{baseline.name}` covers {known}, but this series covers {', '.join(series.workload for series in new.series)}."
+            f"`{baseline.name}` covers {known}, but this series covers "
+            f"{', '.join(series.workload for series in new.series)}."
         )
     changes = [change for a, b in pairs for change in _changes(a, b, conditions, len(pairs))]
     notes = [note for a, b in pairs for note in _notes(a, b, baseline.name)]

@@ -43,7 +43,11 @@ def blocks(answer: SuiteAnswer, workload: StudiedWorkload, runs: Sequence[RunSum
     columns += [Column("open: mean response, ms"), Column("bottleneck", ColumnKind.LONG)]
     yield Table(columns, [_row(cell) for cell in cells])
     yield Paragraph(NOTE, Tone.QUIET)
-    yield from _ratios("Throughput without TLS, divided by throughput with TLS", list(tls_costs(cells)), lambda ratio: ratio.over.cell.test)
+    yield from _ratios(
+        "Throughput without TLS, divided by throughput with TLS",
+        list(tls_costs(cells)),
+        lambda ratio: ratio.over.cell.test,
+    )
     yield from _ratios("Mechanisms", list(mechanism_ratios(cells)), _mechanisms)
     yield from _tunings(tuning_differences(cells))
     yield from _cores(list(efficiencies(cells)))

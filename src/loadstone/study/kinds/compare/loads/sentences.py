@@ -69,8 +69,7 @@ def _power(difference: FoundDifference) -> str:
     """What such a study could have found."""
     if difference.seen_pct is None:
         return ""
-    line = (
-        f" {difference.pairs} pairs with this scatter find a difference of {difference.seen_pct:.1f} % nine times in ten"
-    )
+    line = f" {difference.pairs} pairs with this scatter find a difference of {difference.seen_pct:.1f} % "
+    line += "nine times in ten"
     enough = difference.enough_pairs
     return f"{line}." if enough in (None, difference.pairs) else f"{line}; one of {SOUGHT_PCT:g} % would take {enough}."
