@@ -19,6 +19,10 @@ END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"(\[{])|\n")
 WORD = re.compile(r"[^\W\d_][\w'-]*")
 PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? +(?:\S+ +)*?[A-Za-z]{2,}")
 """What a string needs to be more than a name: two words with a space between them."""
+STATEMENT = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|WITH) [^a-z]*[A-Za-z_.]+[ ,(]")
+"""Start of a statement in SQL."""
+COMMENT = re.compile(r"^[ \t]*# .*$", re.MULTILINE)
+"""Comment in a script that a string holds; headings of pages have lost their mark by then."""
 RUST_TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\n]*\]\s*)*mod \w+ \{[\s\S]*?\n\}")
 RUST_STRING = re.compile(r"//[^\n]*|b?'(?:\\[^\n]+?|[^'\\\n])'|\"((?:\\[\s\S]|[^\"\\])*)\"")
 RUST_HELP = re.compile(r"((?:^ *///[^\n]*\n)+)(?=(?: *#\[[^\n]*\]\n)* *(?:#\[(?:arg|command|clap)))", re.MULTILINE)
@@ -81,9 +85,9 @@ def source_sentences() -> Iterator[Sentence]:
 
 
 def _sentences(file: Path, line: int, text: str, mark: str = "") -> Iterator[Sentence]:
-    plain = LINK.sub(r"\1", text)
+    plain = COMMENT.sub("", LINK.sub(r"\1", text))
     for part in END.split(MARKUP.sub("", plain)):
-        if PROSE.search(part):
+        if PROSE.search(part) and not STATEMENT.match(part):
             yield Sentence(str(file.relative_to(PROJECT)), line, mark + " ".join(part.split()))
 
 

@@ -142,9 +142,9 @@ def _read(name: str, results: Path) -> Baseline:
     document = read_raw(file)
     if document.get("schema") != BASELINE_SCHEMA:
         raise StoreError(
-            f"{file} is of schema {document.get('schema')}, this reads {BASELINE_SCHEMA}: schema 1 did not keep the "
-            "load, the workload and the failures of a series, so nothing can be compared with it safely. Run the "
-            "series again with `loadstone repeat`, then `loadstone baseline save`."
+            f"{file} is of schema {document.get('schema')}, this reads {BASELINE_SCHEMA}: schema 1 lacks the "
+            "load, the workload and the failures of a series. "
+            "Run the series again with `loadstone repeat`, then `loadstone baseline save`."
         )
     return checked(file, BASELINES, document)
 

@@ -90,7 +90,7 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
         str,
         typer.Option(
             metavar="NAME",
-            help="Access of the web role to the downloads stored by the infra role: embedded (HTTP), or "
+            help="Access of the web role to downloads of the infra role: embedded (HTTP), or "
             "nfs (shared folder; a bind mount if both run on this host's kernel).",
             rich_help_panel=SYSTEM,
         ),

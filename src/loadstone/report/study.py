@@ -48,8 +48,8 @@ OPEN_RUNS = 12
 """Runs up to which their table is not folded."""
 NOTE = (
     "Every run is a result folder of its own below runs/; "
-    "answer.json contains all figures of this page. docs/studies.md "
-    "explains the rule that answers each question."
+    "answer.json contains all figures of this page. The rules that "
+    "answer each question are in docs/studies.md."
 )
 EMULATED = (
     "this machine's processors do not run virtual machines by hardware, so QEMU translated every instruction. The "

@@ -69,7 +69,7 @@ def _metrics(name: str, part: PartTally, start_ns: int, now_ns: int) -> Iterator
     yield counter("loadstone.operations", "Operations performed", "{operation}", graded)
     yield counter("loadstone.errors", "Operations in error", "{operation}", failed)
     yield counter("loadstone.received", "Bytes received", "By", received)
-    yield gauge("loadstone.sessions.active", "Sessions under way", "{session}", part.active)
+    yield gauge("loadstone.sessions.active", "Sessions in progress", "{session}", part.active)
     yield gauge("loadstone.connections.open", "Open connections", "{connection}", part.connections)
     for kind, about in (
         ("response", "From the intended start to the last byte"),

@@ -40,7 +40,7 @@ class Figures(Collector):
             "loadstone_errors", "Operations in error", labels=("workload", "operation", "kind")
         )
         received = CounterMetricFamily("loadstone_received_bytes", "Bytes received", labels=("workload", "operation"))
-        active = GaugeMetricFamily("loadstone_sessions_active", "Sessions under way", labels=("workload",))
+        active = GaugeMetricFamily("loadstone_sessions_active", "Sessions in progress", labels=("workload",))
         connections = GaugeMetricFamily("loadstone_connections_open", "Open connections", labels=("workload",))
         cpu = GaugeMetricFamily(
             "loadstone_driver_core_share", "Share of a core that a driver thread used", labels=("thread",)

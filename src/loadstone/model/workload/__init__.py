@@ -142,8 +142,8 @@ class Connections(Section):
     )
     warm_caches: Probability | None = Field(
         default=None,
-        description="share of visits that begin with all files in the browser and ask for each whether it has changed, "
-        "0 to 1; the others fetch each file once",
+        description="share of visits with a full browser cache that revalidate each file, 0 to 1; "
+        "the others fetch each file once",
     )
     source_addresses: Annotated[int, Field(ge=1, le=MOST_SOURCES)] | None = Field(
         default=None,

@@ -7,9 +7,9 @@ from loadstone.report.disclosure import command
 from loadstone.report.section import ReportContext, Section
 
 NOTE = (
-    "The folder of this report contains the plan of every iteration (runs/*/plan.json), the driver's events with all "
-    "histograms (events.jsonl), the monitors' samples (monitor.jsonl), and their checksums (seal.json). "
-    "loadstone report --rejudge judges the stored figures again."
+    "The folder of this report contains the plan of every iteration (runs/*/plan.json) and the driver's events with "
+    "all histograms (events.jsonl). It also has the monitors' samples (monitor.jsonl) and all checksums (seal.json). "
+    "Use loadstone report --rejudge to judge the stored figures again."
 )
 
 

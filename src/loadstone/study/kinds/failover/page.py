@@ -11,8 +11,9 @@ from loadstone.study.kinds.failover.answer import FailoverAnswer, Trial
 from loadstone.study.summary import RunSummary
 
 NOTE = (
-    "An operation is affected in three cases: it failed; it took twice as long as any of its kind before the fault and "
-    "20 ms more; or it waited in a silence, when no user got a response for longer than chance explains. An operation "
+    "An operation is affected if it failed, or took twice as long as any of its kind before the fault and 20 ms more. "
+    "It is also affected if it waited in a silence: "
+    "no user got a response for longer than chance explains. An operation "
     "in progress when the run ends is neither failed nor affected by that alone, since its duration is unknown. An "
     "outage is the time from the intended start of the first affected operation to the end of the last. Times without "
     "scheduled operations cannot show an outage. Served again: as the platform reports, not as users see it."

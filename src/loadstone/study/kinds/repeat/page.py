@@ -17,7 +17,7 @@ DRAWN = (
 )
 """Metrics that get a picture."""
 NOTE = (
-    "Intervals are Student's, 95 %. Drift is Kendall's test over the order of the runs; an outlier is farther from "
+    "Intervals are Student's, 95 %. Drift is Kendall's test over the order of the runs. An outlier is farther from "
     "the mean than the extreme of heavy-tailed series (Student's t, 3 degrees). Both are corrected for the number "
     "of figures (Holm). At most one in twenty series without either has one reported."
 )
