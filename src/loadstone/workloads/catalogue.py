@@ -69,7 +69,7 @@ def is_shipped_folder(folder: Path) -> bool:
 
 def expanded(names: Iterable[str]) -> list[str]:
     """The names, with the workloads of a suite in its place."""
-    return [one for name in names for one in SUITES.get(name, (name,))]
+    return [workload for name in names for workload in SUITES.get(name, (name,))]
 
 
 def is_unchanged(name: str) -> bool:
@@ -98,17 +98,17 @@ def load(name: str) -> Workload:
     """Reads and checks a workload, `NAME:MIX` for one of its other mixes; raises StudyError with every problem in it,
     UsageError where there is no such workload or mix.
     """
-    own, _, mix = name.partition(":")
-    if ADDRESS.match(name) and own not in shipped() and not Path(own).exists():
+    path, _, mix = name.partition(":")
+    if ADDRESS.match(name) and path not in shipped() and not Path(path).exists():
         scheme, _, rest = name.rpartition("://")
         kind = f"begins with {scheme}://" if scheme else "has no scheme"
         raise UsageError(
             f"`{name}` is not a workload, and as an address it {kind}. Use http://{rest} or https://{rest}."
         )
-    workload = _read(find(own))
+    workload = _read(find(path))
     if mix and mix not in workload.mixes:
         known = suggest(mix, set(workload.mixes)) if workload.mixes else "It has one mix only."
-        raise UsageError(f"`{own}` has no mix `{mix}`. {known}")
+        raise UsageError(f"`{path}` has no mix `{mix}`. {known}")
     return workload.mixed(mix) if mix else workload
 
 

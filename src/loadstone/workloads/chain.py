@@ -52,7 +52,7 @@ def dispersion(workload: Workload) -> dict[str, float]:
 def _transitions(workload: Workload) -> tuple[list[str], np.ndarray, np.ndarray]:
     """The states of a matrix, the chances to go from each to each, and those to end as meant; the rest leaves."""
     states = list(workload.states())
-    index = {name: at for at, name in enumerate(states)}
+    index = {name: index for index, name in enumerate(states)}
     matrix = np.zeros((len(states), len(states)))
     ends = np.zeros(len(states))
     for name, row in workload.mix.from_.items():

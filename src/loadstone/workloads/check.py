@@ -73,15 +73,15 @@ def value_names(values: dict[str, Value]) -> Iterable[str]:
 
 def _known_names(workload: Workload) -> set[str]:
     states = workload.mix.states.values() if workload.mix is not None else ()
-    told = {name for state in states for name in state.set}
-    return {*value_names(workload.values), *_found(workload), *told}
+    set_names = {name for state in states for name in state.set}
+    return {*value_names(workload.values), *_found(workload), *set_names}
 
 
 def _found(workload: Workload) -> set[str]:
     """Names of what is known from answers: extracted from them, or set after them."""
-    requests = [one for operation in workload.operations.values() for one in (operation, *operation.around)]
-    return {extract.value for one in requests for extract in one.extract} | {
-        name for one in requests for name in one.set
+    requests = [request for operation in workload.operations.values() for request in (operation, *operation.around)]
+    return {extract.value for request in requests for extract in request.extract} | {
+        name for request in requests for name in request.set
     }
 
 
@@ -146,8 +146,8 @@ def _check_headers(document: Document, path: tuple[str, ...], headers: dict[str,
             remedy = "Use letters, digits and hyphens, such as Accept-Language."
             document.problem(path, f"`{header}` is not a valid header name", remedy)
         if header.lower() == "accept-encoding":
-            asked = {one.partition(";")[0].strip().lower() for one in text.split(",") if text}
-            for coding in sorted(asked - CODINGS):
+            codings = {coding.partition(";")[0].strip().lower() for coding in text.split(",") if text}
+            for coding in sorted(codings - CODINGS):
                 document.problem(path, f"responses with coding `{coding}` are not supported", f"Use {ACCEPTED}.")
 
 
@@ -155,11 +155,11 @@ def _check_header_values(workload: Workload, document: Document) -> None:
     """Values that stand in headers have one line: a line break would begin a header of its own."""
     places: list[tuple[tuple[str, ...], dict[str, str]]] = [(("headers",), workload.headers)]
     for name, operation in workload.operations.items():
-        places += [(("operations", name, "headers"), one.headers) for one in (operation, *operation.around)]
+        places += [(("operations", name, "headers"), request.headers) for request in (operation, *operation.around)]
     for place, headers in places:
         for header, text in headers.items():
             for hole in dict.fromkeys(holes(text)):
-                bad = next((one for one in _known_texts(workload, hole) if _CONTROL.search(one)), None)
+                bad = next((text for text in _known_texts(workload, hole) if _CONTROL.search(text)), None)
                 if bad is not None:
                     message = f"`{{{hole}}}` is used in the header {header}, and one of its values is {bad[:60]!r}"
                     remedy = "A header is one line. Remove line breaks and control characters from the value."
@@ -171,8 +171,8 @@ def _known_texts(workload: Workload, name: str, depth: int = 0) -> Iterable[str]
     table, _, column = name.partition(".")
     value = workload.values.get(table)
     if isinstance(value, Table) and column in value.columns:
-        at = value.columns.index(column)
-        yield from (row[at] for row in value.rows if at < len(row))
+        place = value.columns.index(column)
+        yield from (row[place] for row in value.rows if place < len(row))
     elif isinstance(value, Choice):
         yield from value.values
     elif isinstance(value, Words):
@@ -257,7 +257,7 @@ def _check_embedded(workload: Workload, document: Document, path: tuple[str, ...
 
 
 def _check_values(workload: Workload, document: Document) -> None:
-    known, found = _known_names(workload), _found(workload)
+    known, extracted = _known_names(workload), _found(workload)
     states = set(workload.states()) if workload.mix is not None else None
     for name, value in workload.values.items():
         path = ("values", name)
@@ -267,11 +267,9 @@ def _check_values(workload: Workload, document: Document) -> None:
             _check_rows(document, path, value)
         if isinstance(value, Uniform | Zipf | Exponential):
             _check_range(workload, document, path, value)
-        if value.redraw == "operation" and name in found:
+        if value.redraw == "operation" and name in extracted:
             message = "is generated before every operation, so that extracted values are lost"
-            document.problem(
-                path, message, 'Use redraw = "session": it then lasts until a response sets another value.'
-            )
+            document.problem(path, message, 'Use redraw = "session": it then holds until an answer tells another.')
         redraw = () if isinstance(value.redraw, str) else value.redraw
         for state in redraw:
             if states is not None and state not in states:
@@ -298,7 +296,7 @@ def _check_range(
         for name in ("max", "max_per_session", "max_of", "n", "n_per_session")
         if name in type(value).model_fields
     }
-    if sum(given is not None for given in largest.values()) != 1:
+    if sum(bound is not None for bound in largest.values()) != 1:
         names = list(largest)
         listed = f"{', '.join(names[:-1])} or {names[-1]}"
         document.problem(path, f"needs either {listed}", "Use exactly one of them.")
@@ -353,8 +351,8 @@ def _check_state(
     path = (*workload.mix_section, "states", name)
     _check_texts(document, path, (*state.set.values(), *state.when), values)
     if workload.mix.kind is not MixKind.SEQUENCE and (state.when or state.repeat > 1):
-        what = "when" if state.when else "repeat"
-        document.problem((*path, what), f"`{what}` is valid only in sequences", "Use probabilities in the matrix.")
+        field = "when" if state.when else "repeat"
+        document.problem((*path, field), f"`{field}` is valid only in sequences", "Use probabilities in the matrix.")
     for text in state.when:
         _check_condition(workload, document, (*path, "when"), text)
 
@@ -374,8 +372,8 @@ def _check_matrix(workload: Workload, document: Document) -> None:
     mix, states = workload.mix, workload.states()
     declared = {*mix.states, *document.content.get("operations", {})}
     if mix.start is None or mix.start not in states:
-        given = "start is missing" if mix.start is None else f"start names the unknown state `{mix.start}`"
-        document.problem((*workload.mix_section, "start"), given, f"Name one of {', '.join(sorted(states))}.")
+        problem = "start is missing" if mix.start is None else f"start names the unknown state `{mix.start}`"
+        document.problem((*workload.mix_section, "start"), problem, f"Name one of {', '.join(sorted(states))}.")
     for name in states:
         row = mix.from_.get(name)
         if row is None and name not in declared:

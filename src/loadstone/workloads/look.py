@@ -26,9 +26,9 @@ class Look:
     target: str
 
 
-def is_address(word: str) -> bool:
+def is_address(text: str) -> bool:
     """Whether a word is the address of a page rather than the name of a workload."""
-    return word.partition("://")[0].lower() in SCHEMES
+    return text.partition("://")[0].lower() in SCHEMES
 
 
 def look_at(addresses: Sequence[str]) -> Look:
@@ -65,7 +65,7 @@ def _parts(address: str) -> SplitResult:
 
 def _free(name: str, taken: dict[str, str]) -> str:
     names = (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3)))
-    return next(one for one in names if one not in taken)
+    return next(name for name in names if name not in taken)
 
 
 def _text(name: str, operations: dict[str, str]) -> str:

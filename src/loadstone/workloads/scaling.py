@@ -17,8 +17,8 @@ def rows(workload: Workload, sessions: int) -> dict[str, int]:
 def _rows(law: Rows, sessions: int, counts: Mapping[str, int]) -> int:
     if law.per_session is not None:
         return max(1, round(law.per_session * max(sessions, law.least_sessions)))
-    of = counts[law.of or ""]
+    count = counts[law.of or ""]
     if law.times is not None:
-        return max(1, round(law.times * of))
-    decayed = math.exp(-of / (law.scale or 1))
+        return max(1, round(law.times * count))
+    decayed = math.exp(-count / (law.scale or 1))
     return max(1, round((law.most or 0) * (1 - decayed) / (1 + decayed)))

@@ -59,7 +59,9 @@ def _read(file: Path) -> tuple[list[str], list[list[str]]]:
         raise ValueError("it has no row below its column names")
     names, rows = [name.strip() for name in rows[0]], rows[1:]
     blank = {
-        at for at, name in enumerate(names) if not name and not any(row[at : at + 1] not in ([], [""]) for row in rows)
+        index
+        for index, name in enumerate(names)
+        if not name and not any(row[index : index + 1] not in ([], [""]) for row in rows)
     }
     if blank:
         names, rows = _without(blank, names), [_without(blank, row) for row in rows]
@@ -77,7 +79,7 @@ def _read(file: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def _without(places: set[int], row: list[str]) -> list[str]:
-    return [cell for at, cell in enumerate(row) if at not in places]
+    return [cell for index, cell in enumerate(row) if index not in places]
 
 
 def _separator(text: str) -> tuple[str, str]:
@@ -85,9 +87,9 @@ def _separator(text: str) -> tuple[str, str]:
     known the first by which all columns have a name as values have it; where none fits, the one by which there are
     most columns.
     """
-    said = re.match(r"\s*\"?sep=([^\"\r\n])\"?\r?\n", text, re.IGNORECASE)
-    if said:
-        return said.group(1), text[said.end() :]
+    match = re.match(r"\s*\"?sep=([^\"\r\n])\"?\r?\n", text, re.IGNORECASE)
+    if match:
+        return match.group(1), text[match.end() :]
     columns: dict[str, int] = {}
     for separator in SEPARATORS:
         try:

@@ -32,9 +32,9 @@ def _value(value: object) -> str:
     """A value in one line, but for a list of tables, which has a line for each."""
     match value:
         case Mapping():
-            return f"{{{', '.join(f'{_key(str(key))} = {_value(one)}' for key, one in value.items())}}}"
+            return f"{{{', '.join(f'{_key(str(key))} = {_value(entry)}' for key, entry in value.items())}}}"
         case list() | tuple() if len(value) > 1 and isinstance(value[0], Mapping):
-            return "[\n" + "".join(f"    {_value(one)},\n" for one in value) + "]"
+            return "[\n" + "".join(f"    {_value(entry)},\n" for entry in value) + "]"
         case list() | tuple():
             return f"[{', '.join(map(_value, value))}]"
         case _:

@@ -36,7 +36,7 @@ def json_leaves(text: str) -> Iterator[tuple[str, str]]:
         if isinstance(value, dict):
             waiting += [(f"{pointer}/{_pointer_token(key)}", below) for key, below in reversed(value.items())]
         elif isinstance(value, list):
-            waiting += [(f"{pointer}/{at}", below) for at, below in reversed(list(enumerate(value)))]
+            waiting += [(f"{pointer}/{index}", below) for index, below in reversed(list(enumerate(value)))]
         elif isinstance(value, str | int | float) and not isinstance(value, bool):
             yield pointer, value if isinstance(value, str) else json.dumps(value)
 
@@ -60,30 +60,30 @@ def json_places(text: str) -> dict[str, tuple[int, int]]:
     return places
 
 
-def _walk(text: str, at: int, pointer: str, places: dict[str, tuple[int, int]]) -> int:
+def _walk(text: str, begin: int, pointer: str, places: dict[str, tuple[int, int]]) -> int:
     """Notes what begins at a place, and all below it; returns where it ends."""
-    closes = {"{": "}", "[": "]"}.get(text[at])
+    closes = {"{": "}", "[": "]"}.get(text[begin])
     if closes is None:
-        _, end = DECODER.raw_decode(text, at)
-        places[pointer] = at, end
+        _, end = DECODER.raw_decode(text, begin)
+        places[pointer] = begin, end
         return end
-    number, at = 0, _beyond_blanks(text, at + 1)
-    while text[at] != closes:
+    number, begin = 0, _beyond_blanks(text, begin + 1)
+    while text[begin] != closes:
         key = str(number)
         if closes == "}":
-            name, at = DECODER.raw_decode(text, at)
+            name, begin = DECODER.raw_decode(text, begin)
             key = _pointer_token(str(name))
-            at = _beyond_blanks(text, _beyond_blanks(text, at) + 1)
-        at = _beyond_blanks(text, _walk(text, at, f"{pointer}/{key}", places))
-        at = _beyond_blanks(text, at + 1) if text[at] == "," else at
+            begin = _beyond_blanks(text, _beyond_blanks(text, begin) + 1)
+        begin = _beyond_blanks(text, _walk(text, begin, f"{pointer}/{key}", places))
+        begin = _beyond_blanks(text, begin + 1) if text[begin] == "," else begin
         number += 1
-    return at + 1
+    return begin + 1
 
 
-def _beyond_blanks(text: str, at: int) -> int:
-    while text[at : at + 1] in BLANKS and at < len(text):
-        at += 1
-    return at
+def _beyond_blanks(text: str, begin: int) -> int:
+    while text[begin : begin + 1] in BLANKS and begin < len(text):
+        begin += 1
+    return begin
 
 
 class _Fields(HTMLParser):

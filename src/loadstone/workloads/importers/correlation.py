@@ -102,12 +102,12 @@ class Place:
         return f"{self} occurs in no earlier response ({self.found.why}): use your own value"
 
 
-def places(found: Sequence[Correlated]) -> list[Place]:
+def places(values: Sequence[Correlated]) -> list[Place]:
     """Values of a visit, those together that stand in the same leaf and are found the same way."""
     operations: dict[Correlated, list[str]] = {}
-    for one in found:
-        operations.setdefault(replace(one, operation=""), []).append(one.operation)
-    return [Place(one, tuple(names)) for one, names in operations.items()]
+    for value in values:
+        operations.setdefault(replace(value, operation=""), []).append(value.operation)
+    return [Place(value, tuple(names)) for value, names in operations.items()]
 
 
 @dataclass
@@ -120,11 +120,11 @@ class Correlation:
 
     @cached_property
     def _texts(self) -> Mapping[tuple[str, Leaf], str]:
-        return {(one.operation, one.leaf): one.text for one in reversed(self.found) if one.value}
+        return {(value.operation, value.leaf): value.text for value in reversed(self.found) if value.value}
 
     @cached_property
     def _missing(self) -> frozenset[tuple[str, Leaf]]:
-        return frozenset((one.operation, one.leaf) for one in self.found if not one.value)
+        return frozenset((value.operation, value.leaf) for value in self.found if not value.value)
 
     def is_made_anew(self, operation: str, leaf: Leaf, value: str) -> bool:
         """Whether a header holds a random text that no answer tells, as the number by which a request is traced."""
@@ -132,11 +132,11 @@ class Correlation:
 
     def generators(self) -> dict[str, dict[str, str]]:
         """Values that are drawn, by name, as workloads declare them."""
-        return {one.value: dict(one.generator) for one in self.found if one.generator}
+        return {value.value: dict(value.generator) for value in self.found if value.generator}
 
     def without(self, values: frozenset[str]) -> "Correlation":
         """The same without the values of these names."""
-        return Correlation([one for one in self.found if one.value not in values], self.passwords)
+        return Correlation([value for value in self.found if value.value not in values], self.passwords)
 
     def text(self, operation: str, leaf: Leaf) -> str | None:
         """What stands there instead of what was recorded, with values as `{name}`."""
@@ -144,15 +144,17 @@ class Correlation:
 
     def extracts(self, operation: str) -> list[dict[str, str]]:
         """What is taken from an operation's answer, as workloads declare it."""
-        rules = {one.value: one.rule for one in self.found if one.source == operation and one.rule is not None}
+        rules = {
+            value.value: value.rule for value in self.found if value.source == operation and value.rule is not None
+        }
         return [{"value": name, **dict(rule.how)} for name, rule in rules.items()]
 
 
-def correlate(steps: Sequence[Step], other: Sequence[Step], pairs: Mapping[int, int]) -> Correlation:
+def correlate(steps: Sequence[Step], twin_steps: Sequence[Step], pairs: Mapping[int, int]) -> Correlation:
     """Looks all leaves of a visit up, with a second recording of the same steps where there is one; `pairs` are those
     that are the same (`aligned`).
     """
-    search = _Search(steps, other, pairs)
+    search = _Search(steps, twin_steps, pairs)
     return Correlation(list(search.found()), search.passwords)
 
 
@@ -182,8 +184,8 @@ class _Search:
     @cached_property
     def inputs(self) -> frozenset[str]:
         """Names of fields in which browsers hide what is typed."""
-        found = (one for step in self.steps for one in PASSWORD_INPUT.findall(text_of(step.answer)))
-        return frozenset(named[1] for one in found if (named := INPUT_NAME.search(one)))
+        inputs = (tag for step in self.steps for tag in PASSWORD_INPUT.findall(text_of(step.answer)))
+        return frozenset(named[1] for tag in inputs if (named := INPUT_NAME.search(tag)))
 
     def _holds_password(self, leaf: Leaf) -> bool:
         return leaf.kind not in ("path", "header") and (leaf.key in self.inputs or is_password(leaf.name))
@@ -243,7 +245,7 @@ class _Search:
             moment = self._drawn(step, leaf, f"now_{form}", (("kind", "now"), ("form", form)))
             return replace(moment, text=moment.text + literal(rest))
         is_made = again is not None and again != value and UUID.fullmatch(value) and UUID.fullmatch(again)
-        if is_made and value not in self.known and not any(value in text_of(one.answer) for one in self.steps):
+        if is_made and value not in self.known and not any(value in text_of(step.answer) for step in self.steps):
             name = self.uuids.setdefault(value, f"uuid_{len(self.uuids) + 1}" if self.uuids else "uuid")
             redraw = "session" if self._times(value) > 1 else "operation"
             return self._drawn(step, leaf, name, (("kind", "uuid"), ("redraw", redraw)))
@@ -288,9 +290,11 @@ class _Search:
         source, rule, recordings = way
         name = self.names.setdefault((source, rule), _new_name(leaf, step.path, self.names.values()))
         differs = again is not None and again != value
-        found = Correlated(step.operation, leaf, name, source, rule, recordings, differs=differs, text=f"{{{name}}}")
-        self.known[value] = again, found
-        return found
+        correlated = Correlated(
+            step.operation, leaf, name, source, rule, recordings, differs=differs, text=f"{{{name}}}"
+        )
+        self.known[value] = again, correlated
+        return correlated
 
     def _within(self, number: int, leaf: Leaf) -> list[Correlated]:
         """Tokens within a longer text, such as XML or JSON in a field, that earlier answers tell: all have the text of
@@ -301,28 +305,28 @@ class _Search:
         others = tokens if again is None else tokens_within(again)
         if leaf.kind in ("path", "header") or between_tokens(value, tokens) != between_tokens(again or value, others):
             return []
-        found, text, at = [], "", 0
-        for token, other in zip(tokens, others, strict=True):
-            second = None if again is None else other[0]
+        taken_values, text, end = [], "", 0
+        for token, twin in zip(tokens, others, strict=True):
+            second = None if again is None else twin[0]
             before = KEY.search(value, 0, token.start())
             named = Leaf(leaf.kind, before[1] if before else leaf.key)
             taken = None if second == token[0] else self._taken(number, named, token[0], second)
             if taken is not None:
-                text += literal(value[at : token.start()]) + taken.text
-                at = token.end()
-                found.append(taken)
-        text += literal(value[at:])
-        return [replace(one, leaf=leaf, text=text) for one in dict.fromkeys(found)]
+                text += literal(value[end : token.start()]) + taken.text
+                end = token.end()
+                taken_values.append(taken)
+        text += literal(value[end:])
+        return [replace(place, leaf=leaf, text=text) for place in dict.fromkeys(taken_values)]
 
     def _composed(self, operation: str, leaf: Leaf, value: str, again: str | None) -> Correlated | None:
         """A leaf that holds a value found before, such as the address of the page before: the longest there is."""
         for part in sorted(self.known, key=len, reverse=True):
-            told_again, found = self.known[part]
+            told_again, correlated = self.known[part]
             before, is_there, behind = value.partition(part)
             is_same = again is None or (told_again is not None and value.replace(part, told_again) == again)
             if is_there and len(part) >= LEAST_PART and is_same:
-                text = literal(before) + found.text + literal(behind).replace(literal(part), found.text)
-                return replace(found, operation=operation, leaf=leaf, text=text)
+                text = literal(before) + correlated.text + literal(behind).replace(literal(part), correlated.text)
+                return replace(correlated, operation=operation, leaf=leaf, text=text)
         return None
 
     def _with_word_taken(self, number: int, leaf: Leaf, value: str, again: str | None) -> Correlated | None:
@@ -336,11 +340,14 @@ class _Search:
             pairs = set(zip(parts, others, strict=False)) - set(zip(parts, parts, strict=True))
             if len(parts) != len(others) or len(pairs) != 1 or parts[::2] != others[::2] or value in parts:
                 continue
-            found = self._taken(number, leaf, *pairs.pop())
-            if found is not None:
-                differs = (part != other for part, other in zip(parts, others, strict=True))
-                words = zip(parts, differs, strict=True)
-                return replace(found, text="".join(found.text if is_it else literal(part) for part, is_it in words))
+            correlated = self._taken(number, leaf, *pairs.pop())
+            if correlated is not None:
+                differs = (part != twin for part, twin in zip(parts, others, strict=True))
+                marked_parts = zip(parts, differs, strict=True)
+                return replace(
+                    correlated,
+                    text="".join(correlated.text if is_it else literal(part) for part, is_it in marked_parts),
+                )
         return None
 
     def _kind_of(self, number: int, leaf: Leaf, value: str) -> Why:
@@ -394,11 +401,11 @@ def _rules_of_both(source: Step, value: str, twin: Step | None, again: str | Non
     elif twin is None:
         return
     else:
-        found = rules_of(source.answer, value, is_short=again != value)
-        yield from ((rule, 2) for rule in found if rule.taken(twin.answer) == again)
+        rules = rules_of(source.answer, value, is_short=again != value)
+        yield from ((rule, 2) for rule in rules if rule.taken(twin.answer) == again)
         if source.is_lost or twin.is_lost:
-            kept = (twin.answer, again) if source.is_lost else (source.answer, value)
-            yield from ((rule, 1) for rule in rules_of(*kept))
+            source_and_value = (twin.answer, again) if source.is_lost else (source.answer, value)
+            yield from ((rule, 1) for rule in rules_of(*source_and_value))
 
 
 def _numbered(name: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -411,7 +418,9 @@ def _new_name(leaf: Leaf, path: str, known: Any) -> str:
     base = name_of(leaf.name or "value", "value", "value").lower()
     if leaf.kind == "path":  # what a segment is, the one before it says
         before = [
-            one for one in path.split("/")[: int(leaf.key)] if re.search("[A-Za-z]", one) and not is_token("", one)
+            segment
+            for segment in path.split("/")[: int(leaf.key)]
+            if re.search("[A-Za-z]", segment) and not is_token("", segment)
         ]
         base = name_of(f"{before[-1]}_id" if before else "path_value", "value", "value").lower()
     taken, number = set(known), 1

@@ -99,7 +99,9 @@ class Recording:
     def _escaped(self) -> dict[str, str]:
         """Passwords that stand in JSON and are written otherwise there, by value: values go into bodies as they are."""
         in_json = {
-            one.value for one in self.correlation.found if one.is_password and one.leaf.kind in ("JSON", "message")
+            value.value
+            for value in self.correlation.found
+            if value.is_password and value.leaf.kind in ("JSON", "message")
         }
         forms = {
             value: json.dumps(text, ensure_ascii=False)[1:-1] for text, value in self.correlation.passwords.items()
@@ -117,13 +119,15 @@ class Recording:
             for value in self._escaped
         )
         doubts = (*escaped, *self.doubts, *_doubts(self.operations), *accounts(self.steps, values))
-        found = tuple(one for one in values.found if not one.is_password)
+        correlated = tuple(value for value in values.found if not value.is_password)
         where = {value: "a body" for value in variables if f"{{{value}}}" in text}
-        where |= {one.found.value: str(one) for one in places([one for one in values.found if one.is_password])}
+        where |= {
+            place.found.value: str(place) for place in places([place for place in values.found if place.is_password])
+        }
         passwords = tuple((variables[value], place) for value, place in where.items())
         by_status = sum(not _is_checked(page) for page in self.operations.values())
         return Imported(
-            text, self.site, len(self.operations), tuple(self.left_out), doubts, found, passwords, by_status
+            text, self.site, len(self.operations), tuple(self.left_out), doubts, correlated, passwords, by_status
         )
 
 
@@ -147,8 +151,8 @@ def recorded(file: Path, second: Path | None = None, *, site: str = "") -> Recor
     operations: dict[str, Page] = {}
     for page in pages:
         operations.setdefault(page.name, page).learn(page)
-    for at, other in pairs.items():
-        operations[pages[at].name].learn(others[other])
+    for place, twin in pairs.items():
+        operations[pages[place].name].learn(others[twin])
     doubts = (*_unread(entries), *_other_sites(entries, site), *_merged(pages), *_unset_cookies(entries, site))
     return Recording(site, pages, operations, reasons, correlation, steps, doubts)
 
@@ -186,20 +190,20 @@ def _of_first_alone(steps: Sequence[Step], correlation: Correlation, pairs: Mapp
     sent = {step.operation: f"{step.method} {step.path[:100]}" for step in steps}
     reason = "the second recording has no such request, and no answer with a"
     return {
-        one.operation: f"{sent[one.operation]}: {reason} `{one.leaf.name[:40]}` for it"
-        for one in correlation.found
-        if one.why == "first recording alone" and one.operation not in repeated
+        value.operation: f"{sent[value.operation]}: {reason} `{value.leaf.name[:40]}` for it"
+        for value in correlation.found
+        if value.why == "first recording alone" and value.operation not in repeated
     }
 
 
 def _identity(page: Page, correlation: Correlation) -> tuple[object, ...]:
     """What tells an operation from others: all that is sent, what it loads, and how it was answered."""
-    files = tuple(sorted(one.request.url for one in page.embedded))
+    files = tuple(sorted(file.request.url for file in page.embedded))
     unwritable = page.first.request.body.text if page.first.request.body else ""
     sent = "" if body_text(page.first.request) else unwritable
     turns = ((number, turn.sent) for number, turn in enumerate(page.talk) if turn.sent)
-    said = [_sent(page, number, message, correlation) for number, message in turns]
-    return repr(_without_random_headers(page, correlation)), sent, page.redirects, page.status, files, repr(said)
+    messages = [_sent(page, number, message, correlation) for number, message in turns]
+    return repr(_without_random_headers(page, correlation)), sent, page.redirects, page.status, files, repr(messages)
 
 
 def _without_random_headers(page: Page, correlation: Correlation) -> dict[str, object]:
@@ -236,18 +240,18 @@ def _unread(entries: Sequence[Exchange]) -> Iterator[str]:
 
 def _other_sites(entries: Sequence[Exchange], site: str) -> Iterator[str]:
     """Sites that a workload of their own could play, for people."""
-    asked = Counter(one.site for one in entries if one.site != site and (one.is_html or one.is_background))
-    for other, count in asked.most_common(MOST_SITES):
-        if count > 1 and other.startswith("http"):
-            reason = f"{count} pages or requests of programs went to {other}: a workload uses one site"
-            yield f"{reason}; use `--site {other}` for that site"
+    counts = Counter(entry.site for entry in entries if entry.site != site and (entry.is_html or entry.is_background))
+    for address, count in counts.most_common(MOST_SITES):
+        if count > 1 and address.startswith("http"):
+            reason = f"{count} pages or requests of programs went to {address}: a workload uses one site"
+            yield f"{reason}; use `--site {address}` for that site"
 
 
 def _unset_cookies(entries: Sequence[Exchange], site: str) -> Iterator[str]:
     """Cookies that the browser sent and no answer had set, for people."""
     known: set[str] = set()
     missing: dict[str, None] = {}
-    for entry in (one for one in entries if one.site == site):
+    for entry in (entry for entry in entries if entry.site == site):
         missing |= dict.fromkeys(name for name in cookies_of(entry) if name and name not in known)
         known |= cookies_set_by(entry)
     if missing:
@@ -292,7 +296,7 @@ def _document(
     tables = [written(f"operations.{name}", _operation(page, correlation)) for name, page in operations.items()]
     text = "\n".join([tomlkit.dumps(document), mix, *tables])
     secrets = {value: {"kind": "environment", "variable": variable} for value, variable in variables.items()}
-    used = {value: one for value, one in secrets.items() if f"{{{value}}}" in text}
+    used = {value: secret for value, secret in secrets.items() if f"{{{value}}}" in text}
     generators = {**correlation.generators(), **used}
     return f"{text}\n{written('values', generators)}" if generators else text
 
@@ -300,8 +304,11 @@ def _document(
 def _codings(pages: Sequence[Page]) -> str:
     """Content codings that the browser asked for, as far as a driver decodes them."""
     headers = [header for page in pages for header in page.first.request.headers]
-    asked = next((header.value for header in headers if header.name.lower() == "accept-encoding"), ACCEPTED)
-    return ", ".join(one for one in (word.strip() for word in asked.split(",")) if one in CODINGS) or "identity"
+    accepted = next((header.value for header in headers if header.name.lower() == "accept-encoding"), ACCEPTED)
+    return (
+        ", ".join(coding for coding in (part.strip() for part in accepted.split(",")) if coding in CODINGS)
+        or "identity"
+    )
 
 
 def _kept_open(pages: Sequence[Page]) -> dict[str, str]:
@@ -362,7 +369,7 @@ def _answered(page: Page) -> dict[str, object]:
     elif shared := _shared_text(page):
         table["contains"] = [literal(shared)]
     if page.embedded:
-        table["embedded"] = [_embedded(one) for one in page.embedded]
+        table["embedded"] = [_embedded(file) for file in page.embedded]
     return table
 
 
@@ -371,9 +378,9 @@ def _filled(page: Page, correlation: Correlation, kind: Kind, text: str) -> obje
     their order. None where it is better sent as it was recorded: it has none, or none of its values is replaced.
     """
     pairs = pair_list(text)
-    found = [correlation.text(page.name, Leaf(kind, key)) for key in keyed(pairs)]
+    texts = [correlation.text(page.name, Leaf(kind, key)) for key in keyed(pairs)]
     plain = (_without_passwords(literal(value), correlation) for _, value in pairs)
-    addressed = [one or _addressed(value, page.first.site) for one, value in zip(found, plain, strict=True)]
+    addressed = [text or _addressed(value, page.first.site) for text, value in zip(texts, plain, strict=True)]
     if pairs_of(text):
         return dict(zip(pairs_of(text), addressed, strict=True))
     if addressed == [literal(value) for _, value in pairs]:
@@ -401,8 +408,10 @@ def _addressed(written: str, site: str) -> str:
 def _filled_path(path: str, page: Page, correlation: Correlation) -> str:
     """A path with values in place of its segments."""
     bare, mark, query = path.partition("?")
-    texts = [correlation.text(page.name, Leaf("path", str(at))) for at in range(bare.count("/") + 1)]
-    segments = [_encoded_segment(found) if found else text for text, found in zip(bare.split("/"), texts, strict=True)]
+    texts = [correlation.text(page.name, Leaf("path", str(index))) for index in range(bare.count("/") + 1)]
+    segments = [
+        _encoded_segment(filled) if filled else text for text, filled in zip(bare.split("/"), texts, strict=True)
+    ]
     return _addressed(_without_passwords("/".join(segments) + mark + query, correlation), page.first.site)
 
 
@@ -425,8 +434,8 @@ def _messages(page: Page, correlation: Correlation) -> Iterator[dict[str, str]]:
 def _sent(page: Page, number: int, message: Message, correlation: Correlation) -> dict[str, str]:
     if not message.is_text:
         return {"send_bytes": message.data}
-    if whole := correlation.text(page.name, message_leaf(number, "")):
-        return {"send": whole}
+    if text := correlation.text(page.name, message_leaf(number, "")):
+        return {"send": text}
     before, inner, behind = framed(message.data)
     filled = _filled_json(inner, lambda pointer: correlation.text(page.name, message_leaf(number, pointer)))
     written = literal(before) + filled + literal(behind)
@@ -439,8 +448,8 @@ def _filled_body(page: Page, text: str, correlation: Correlation) -> str:
     fields = [(part.name, part.span) for part in all_parts(request) if part.file_name is None]
     spans = {Leaf("part", key): span for key, span in keyed(fields).items()}
     spans |= {Leaf("field", key): span for key, span in keyed(foreign_spans(form_text(request))).items()}
-    if whole := correlation.text(page.name, BODY):
-        filled = whole
+    if complete := correlation.text(page.name, BODY):
+        filled = complete
     elif spans:
         filled = _filled_spans(text, {span: correlation.text(page.name, leaf) for leaf, span in spans.items()})
     else:
@@ -456,9 +465,9 @@ def _with_files(page: Page, correlation: Correlation) -> dict[str, object]:
     if not files:
         return {}
     pairs = list(parts_of(page.first.request))
-    found = [correlation.text(page.name, Leaf("part", key)) for key in keyed(pairs)]
+    parts = [correlation.text(page.name, Leaf("part", key)) for key in keyed(pairs)]
     plain = (_without_passwords(literal(value), correlation) for _, value in pairs)
-    texts = [one or _addressed(value, page.first.site) for one, value in zip(found, plain, strict=True)]
+    texts = [text or _addressed(value, page.first.site) for text, value in zip(parts, plain, strict=True)]
     fields = [[name, text] for (name, _), text in zip(pairs, texts, strict=True)]
     form = fields if len(dict(pairs)) < len(pairs) else dict(fields)
     lengths = {part.name: max(1, min(MOST_UPLOAD_BYTES, len(part.text))) for part in reversed(files)}
@@ -477,31 +486,31 @@ def _without_passwords(written: str, correlation: Correlation) -> str:
             for form in dict.fromkeys(forms):
                 written = written.replace(literal(form), f"{{{value}}}")
         else:
-            whole = rf"(<(?:\w+:)?\w*pass\w*\b[^<>]*>){re.escape(literal(text))}(?=</)"
-            written = re.sub(whole, rf"\1{{{value}}}", written, flags=re.IGNORECASE)
+            pattern = rf"(<(?:\w+:)?\w*pass\w*\b[^<>]*>){re.escape(literal(text))}(?=</)"
+            written = re.sub(pattern, rf"\1{{{value}}}", written, flags=re.IGNORECASE)
     return written
 
 
 def _filled_spans(text: str, spans: Mapping[tuple[int, int], str | None]) -> str:
     """A text with values in place of what stands in its spans, which are in their order."""
-    filled, at = "", 0
-    for (begin, end), found in spans.items():
-        if found:
-            filled += literal(text[at:begin]) + found
-            at = end
-    return filled + literal(text[at:])
+    filled, done = "", 0
+    for (begin, end), text_of_span in spans.items():
+        if text_of_span:
+            filled += literal(text[done:begin]) + text_of_span
+            done = end
+    return filled + literal(text[done:])
 
 
 def _filled_json(text: str, value_at: Callable[[str], str | None]) -> str:
     """A document with values in place of what stands at their pointers."""
-    filled, at = "", 0
+    filled, done = "", 0
     for pointer, (begin, end) in json_places(text).items():
-        if found := value_at(pointer):
+        if replacement := value_at(pointer):
             is_text = text[begin] == '"'
-            quoted = f'"{json.dumps(found, ensure_ascii=False)[1:-1]}"'
-            filled += literal(text[at:begin]) + (quoted if is_text else found)
-            at = end
-    return filled + literal(text[at:])
+            quoted = f'"{json.dumps(replacement, ensure_ascii=False)[1:-1]}"'
+            filled += literal(text[done:begin]) + (quoted if is_text else replacement)
+            done = end
+    return filled + literal(text[done:])
 
 
 def _path(entry: Exchange, *, has_query: bool = True) -> str:
@@ -515,8 +524,8 @@ def _embedded(entry: Exchange) -> dict[str, object]:
     table: dict[str, object] = {"path": _addressed(_path(entry), entry.site)}
     if entry.response.status in REDIRECTS:
         table["status"] = [entry.response.status]
-    asked = any(header.name.lower() == "if-modified-since" for header in entry.request.headers)
-    if asked or entry.response.status == REVALIDATED:
+    is_conditional = any(header.name.lower() == "if-modified-since" for header in entry.request.headers)
+    if is_conditional or entry.response.status == REVALIDATED:
         table["conditional"] = 1.0
     return table
 
@@ -530,9 +539,9 @@ def _doubts(operations: Mapping[str, Page]) -> Iterator[str]:
             yield f"files of {name} ({sent}) are sent as fillers of the recorded length: their content was not text"
         elif body is not None and not body_text(page.first.request):
             yield f"the body of {name} ({body.mime_type[:80] or 'of an unknown type'}) was not recorded as text"
-        said = [turn.sent.at_s for turn in page.talk if turn.sent]
-        if said and (took_s := said[-1] - said[0]) > ANSWER_S:
-            yield f"{name} sends its {len(said)} messages one after another; the recorded visit took {took_s:.0f} s"
+        sent_s = [turn.sent.at_s for turn in page.talk if turn.sent]
+        if sent_s and (took_s := sent_s[-1] - sent_s[0]) > ANSWER_S:
+            yield f"{name} sends its {len(sent_s)} messages one after another; the recorded visit took {took_s:.0f} s"
 
 
 def _is_checked(page: Page) -> bool:

@@ -104,9 +104,9 @@ def _target(state: ImportState, names: list[str]) -> str:
     served = {name: state.served[name] for name in names}
     counts = Counter(place.target for place in served.values())
     target = counts.most_common(1)[0][0]
-    for other in [place for place in counts if place != target]:
-        elsewhere = [name for name, place in served.items() if place.target == other]
-        where = "a server that is not named" if other == UNKNOWN else other
+    for rare in [place for place in counts if place != target]:
+        elsewhere = [name for name, place in served.items() if place.target == rare]
+        where = "a server that is not named" if rare == UNKNOWN else rare
         state.doubts.append(f"served by {where} instead of {target}: {_named(elsewhere)}")
     for variable in dict.fromkeys(variable for place in served.values() for variable in place.unset):
         state.doubts.append(f"`{{{variable}}}` of a server's address has no default: `{variable}` is used")

@@ -84,42 +84,42 @@ class _Lenient(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_nulls(cls, given: Any) -> Any:
+    def _without_nulls(cls, value: Any) -> Any:
         """A field that is null counts as missing."""
-        return {key: value for key, value in given.items() if value is not None} if isinstance(given, dict) else given
+        return {key: value for key, value in value.items() if value is not None} if isinstance(value, dict) else value
 
 
-def _pairs(given: Any) -> Any:
+def _pairs(value: Any) -> Any:
     """Headers and fields: entries that are none are left out; some recorders write a table instead of a list."""
-    if isinstance(given, dict):
-        given = [{"name": name, "value": value} for name, value in given.items()]
-    if not isinstance(given, list):
+    if isinstance(value, dict):
+        value = [{"name": name, "value": value} for name, value in value.items()]
+    if not isinstance(value, list):
         return []
-    return [one for one in given if isinstance(one, dict) and isinstance(one.get("name"), str)]
+    return [pair for pair in value if isinstance(pair, dict) and isinstance(pair.get("name"), str)]
 
 
-def _text(given: Any) -> Any:
+def _text(value: Any) -> Any:
     """A text; a body that a recorder has written as JSON instead is its JSON."""
-    return given if isinstance(given, str) else json.dumps(given)
+    return value if isinstance(value, str) else json.dumps(value)
 
 
-def _table(given: Any) -> Any:
+def _table(value: Any) -> Any:
     """A table; an empty one for all else."""
-    return given if isinstance(given, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
-def _number(given: Any) -> float:
+def _number(value: Any) -> float:
     """A finite number; 0 for all else."""
     try:
-        number = float(given)
+        number = float(value)
     except (TypeError, ValueError, OverflowError):
         return 0.0
     return number if math.isfinite(number) else 0.0
 
 
-def _moment(given: Any) -> datetime | None:
+def _moment(value: Any) -> datetime | None:
     try:
-        return _MOMENT.validate_python(given)
+        return _MOMENT.validate_python(value)
     except ValidationError:
         return None
 
@@ -190,13 +190,13 @@ class Request(_Lenient):
 
     @field_validator("body", mode="before")
     @classmethod
-    def _body(cls, given: Any) -> Any:
+    def _body(cls, value: Any) -> Any:
         """A body; some recorders write its text alone."""
-        return {"text": given} if isinstance(given, str) else given or None
+        return {"text": value} if isinstance(value, str) else value or None
 
     def header(self, name: str) -> str:
         """The first of a name in small letters; empty where there is none."""
-        return next((one.value for one in self.headers if one.name.lower() == name), "")
+        return next((header.value for header in self.headers if header.name.lower() == name), "")
 
 
 class Content(_Lenient):
@@ -242,13 +242,13 @@ class Response(_Lenient):
 
     @field_validator("status", mode="before")
     @classmethod
-    def _status(cls, given: Any) -> int:
-        return int(_number(given))
+    def _status(cls, value: Any) -> int:
+        return int(_number(value))
 
     @field_validator("transferred", mode="before")
     @classmethod
-    def _transferred(cls, given: Any) -> float | None:
-        return float(given) if isinstance(given, int | float) and math.isfinite(given) else None
+    def _transferred(cls, value: Any) -> float | None:
+        return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 class Message(_Lenient):
@@ -264,8 +264,8 @@ class Message(_Lenient):
 
     @field_validator("opcode", mode="before")
     @classmethod
-    def _opcode(cls, given: Any) -> int:
-        return int(_number(given))
+    def _opcode(cls, value: Any) -> int:
+        return int(_number(value))
 
     @property
     def is_sent(self) -> bool:
@@ -300,8 +300,8 @@ class Exchange(_Lenient):
 
     @field_validator("cached", "recorded_kind", mode="before")
     @classmethod
-    def _named(cls, given: Any) -> str:
-        return str(given or "")
+    def _named(cls, value: Any) -> str:
+        return str(value or "")
 
     @cached_property
     def start_s(self) -> float:
@@ -390,8 +390,8 @@ class Exchange(_Lenient):
     @property
     def is_kept(self) -> bool:
         """Whether the browser had it and asked for nothing."""
-        asked = self.method == "GET" and self.response.status == 200
-        return asked and (bool(self.cached) or self.response.transferred == 0)
+        is_plain = self.method == "GET" and self.response.status == 200
+        return is_plain and (bool(self.cached) or self.response.transferred == 0)
 
     @property
     def is_upgrade(self) -> bool:
@@ -410,9 +410,9 @@ class Exchange(_Lenient):
         """The address it was redirected to; empty where it was not, or to what is none."""
         if self.response.status not in REDIRECTS:
             return ""
-        told = (header.value for header in self.response.headers if header.name.lower() == "location")
+        locations = (header.value for header in self.response.headers if header.name.lower() == "location")
         try:
-            return _address(urljoin(self.request.url, self.response.redirect_url or next(told, "")))
+            return _address(urljoin(self.request.url, self.response.redirect_url or next(locations, "")))
         except ValueError:
             return ""
 
@@ -503,9 +503,9 @@ def _whole(value: Any) -> Any:
         case str():
             return value if value.isascii() else value.encode("utf-8", "replace").decode()
         case list():
-            return [_whole(one) for one in value]
+            return [_whole(entry) for entry in value]
         case dict():
-            return {key: _whole(one) for key, one in value.items()}
+            return {key: _whole(entry) for key, entry in value.items()}
         case _:
             return value
 

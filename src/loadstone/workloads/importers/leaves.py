@@ -40,21 +40,21 @@ def steps_of(pages: Sequence[Page]) -> list[Step]:
 
 def cookies_set_by(exchange: Exchange) -> set[str]:
     """Names of the cookies that an answer set."""
-    told = (one.value for one in exchange.response.headers if one.name.lower() == "set-cookie")
-    return {line.partition("=")[0].strip() for text in told for line in text.split("\n")}
+    lines = (header.value for header in exchange.response.headers if header.name.lower() == "set-cookie")
+    return {line.partition("=")[0].strip() for text in lines for line in text.split("\n")}
 
 
 def cookies_of(exchange: Exchange) -> dict[str, str]:
     """Cookies that a request sent."""
-    told = (one.value for one in exchange.request.headers if one.name.lower() == "cookie")
-    pairs = (pair.partition("=") for text in told for pair in text.split(";"))
+    lines = (header.value for header in exchange.request.headers if header.name.lower() == "cookie")
+    pairs = (pair.partition("=") for text in lines for pair in text.split(";"))
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _step(page: Page, cookies: Mapping[str, str]) -> Step:
     """A page as its values are looked up."""
     segments = enumerate(page.first.parts.path.split("/"))
-    leaves = {Leaf("path", str(at)): unquote(text) for at, text in segments if re.search(r"[0-9]", text)}
+    leaves = {Leaf("path", str(place)): unquote(text) for place, text in segments if re.search(r"[0-9]", text)}
     leaves |= {Leaf("query", key): text for key, text in keyed(pair_list(page.first.parts.query)).items()}
     form = form_text(page.first.request)
     leaves |= {Leaf("field", key): text for key, text in keyed(pair_list(form) or foreign_pairs(form)).items()}
@@ -75,18 +75,23 @@ def _step(page: Page, cookies: Mapping[str, str]) -> Step:
 
 def _with_passed_heads(page: Page) -> Exchange:
     """The answer of a page, its head with those of the redirects before it: values may stand in any of them."""
-    headers = [*page.last.response.headers, *(header for one in page.passed for header in one.response.headers)]
+    headers = [
+        *page.last.response.headers,
+        *(header for exchange in page.passed for header in exchange.response.headers),
+    ]
     return page.last.model_copy(update={"response": page.last.response.model_copy(update={"headers": headers})})
 
 
 def _passed_messages(page: Page) -> str:
     last = next((turn.heard[-1] for turn in reversed(page.talk) if turn.heard), None)
-    return "\n".join(one.data for turn in page.talk for one in turn.heard if one is not last and one.is_text)
+    return "\n".join(
+        message.data for turn in page.talk for message in turn.heard if message is not last and message.is_text
+    )
 
 
 def _message_leaves(page: Page) -> dict[Leaf, str]:
     texts = ((number, turn.text) for number, turn in enumerate(page.talk) if turn.text)
-    return {message_leaf(number, pointer): text for number, told in texts for pointer, text in leaves_of(told)}
+    return {message_leaf(number, pointer): text for number, message in texts for pointer, text in leaves_of(message)}
 
 
 def message_leaf(number: int, pointer: str) -> Leaf:

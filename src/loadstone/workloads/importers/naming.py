@@ -54,7 +54,7 @@ def give_names(pages: Sequence[Page], identities: Sequence[Hashable]) -> None:
 def _free(name: str, taken: AbstractSet[str]) -> str:
     """The name, or the name with a number from 2 on."""
     numbered = (f"{name}_{number}" for number in count(2))
-    return name if name not in taken else next(one for one in numbered if one not in taken)
+    return name if name not in taken else next(candidate for candidate in numbered if candidate not in taken)
 
 
 def _base(page: Page) -> str:

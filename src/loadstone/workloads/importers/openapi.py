@@ -97,8 +97,11 @@ class Document:
             shared = self.resolve(item)
             for method, operation in shared.items():
                 if method in (*METHODS, *OTHERS) and isinstance(operation, dict):
-                    given = [*listed(shared.get("parameters")), *listed(operation.get("parameters"))]
-                    resolved = {(str(one.get("name")), str(one.get("in"))): one for one in map(self.resolve, given)}
+                    parameters = [*listed(shared.get("parameters")), *listed(operation.get("parameters"))]
+                    resolved = {
+                        (str(parameter.get("name")), str(parameter.get("in"))): parameter
+                        for parameter in map(self.resolve, parameters)
+                    }
                     places = (operation, shared, self.content)
                     servers = next(filter(None, (listed(place.get("servers")) for place in places)), [])
                     yield path, method, {**operation, "parameters": list(resolved.values()), "servers": servers}
@@ -125,9 +128,9 @@ class Document:
             if pointer in self._named.anchors:
                 return self._named.anchors[pointer]
         bases = [base for name, base in self._named.schemas.items() if file == "" or _is_name(file, name)]
-        found = [node for node in (_pointed(base, pointer) for base in bases) if node is not None]
-        if found:
-            return found[0]
+        nodes = [node for node in (_pointed(base, pointer) for base in bases) if node is not None]
+        if nodes:
+            return nodes[0]
         remedy = "Bundle it into one file."
         raise UsageError(f"{self.file}: `{reference[:200]}` has no target in this document. {remedy}")
 
@@ -199,7 +202,7 @@ class Document:
         sent = {key: part for key, part in properties.items() if part is not None and part.get("readOnly") is not True}
         if sent:
             schema["properties"] = sent
-        schema["required"] = [one for one in listed(schema.get("required")) if one in sent or one not in properties]
+        schema["required"] = [name for name in listed(schema.get("required")) if name in sent or name not in properties]
         if "items" in schema:
             items = self._whole(schema.pop("items"), depth, "")
             schema |= {"minItems": 0, "maxItems": 0} if items is None else {"items": items}
@@ -239,11 +242,11 @@ def _first(parts: Any) -> list[Json]:
     return [part for part in tables if part.get("type") != "null"][:1]
 
 
-def _merged(other: Json, schema: Json) -> Json:
+def _merged(base: Json, schema: Json) -> Json:
     """Two schemas that both hold; what the second says itself wins."""
-    properties = {**table(other.get("properties")), **table(schema.get("properties"))}
-    required = [*listed(other.get("required")), *listed(schema.get("required"))]
-    return {**other, **schema, "properties": properties, "required": required}
+    properties = {**table(base.get("properties")), **table(schema.get("properties"))}
+    required = [*listed(base.get("required")), *listed(schema.get("required"))]
+    return {**base, **schema, "properties": properties, "required": required}
 
 
 def _read(file: Path) -> Json:
@@ -319,4 +322,4 @@ def _refuse_endless(file: Path, content: Json) -> None:
         if seen + len(left) > MOST_VALUES:
             raise UsageError(f"{file} contains more than {MOST_VALUES:,} values.")
         inner = node.values() if isinstance(node, dict) else listed(node)
-        left.extend((one, depth + 1) for one in inner)
+        left.extend((schema, depth + 1) for schema in inner)

@@ -164,7 +164,7 @@ def _example(document: Document, holder: Json) -> tuple[bool, Any]:
         entry = document.resolve(named)
         if "value" in entry:
             return True, entry["value"]
-    known = [one for one in listed(examples) if one is not None]
+    known = [example for example in listed(examples) if example is not None]
     return bool(known), known[0] if known else None
 
 
@@ -285,10 +285,10 @@ def _in_parts(schema: Json, media: Json, sent: Json) -> Json:
     parts = table(schema.get("properties"))
     files = [name for name, part in parts.items() if _is_file(part) or _is_file(table(part).get("items"))]
     fields = [
-        (name, one)
+        (name, part)
         for name, value in sent.items()
         if name not in files
-        for one in (value if isinstance(value, list) else [value])
+        for part in (value if isinstance(value, list) else [value])
     ]
     if files:
         pairs = [[name, literal(one_line(plain(value)))] for name, value in fields]

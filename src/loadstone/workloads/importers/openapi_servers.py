@@ -28,8 +28,8 @@ def server(servers: list[Any]) -> Server:
     """The first of an operation's servers that speaks HTTP, its variables filled in by their defaults. Relative
     addresses begin at the root of a server that is not named.
     """
-    known = [_server(table(one)) for one in servers]
-    return next((one for one in known if one.target), Server())
+    known = [_server(table(server)) for server in servers]
+    return next((candidate for candidate in known if candidate.target), Server())
 
 
 def _server(first: Json) -> Server:
@@ -56,7 +56,7 @@ def _filled(address: str, variables: Json) -> tuple[str, tuple[str, ...]]:
     def value(match: re.Match[str]) -> str:
         variable = table(variables.get(match.group(1)))
         known = [variable.get("default"), *listed(variable.get("enum"))]
-        texts = [str(one) for one in known if one is not None and not isinstance(one, dict | list)]
+        texts = [str(choice) for choice in known if choice is not None and not isinstance(choice, dict | list)]
         unset.extend([] if texts else [match.group(1)])
         return texts[0] if texts else match.group(1)
 

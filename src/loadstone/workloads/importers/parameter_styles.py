@@ -27,13 +27,13 @@ def encoded(value: Any, is_reserved_allowed: bool = False) -> str:
 def query_fields(name: str, value: Any, style: str, explode: bool, encode: Encode) -> list[str]:
     """Fields of a query, encoded, as `ids=3`."""
     if style == "deepObject" and isinstance(value, Mapping):
-        return [f"{encode(key)}={encode(plain(one))}" for key, one in _deep(name, value)]
+        return [f"{encode(key)}={encode(plain(text))}" for key, text in _deep(name, value)]
     if not isinstance(value, Mapping | list):
         return [f"{encode(name)}={encode(plain(value))}"]
     if explode:
-        pairs = value.items() if isinstance(value, Mapping) else [(name, one) for one in value]
-        return [f"{encode(str(key))}={encode(plain(one))}" for key, one in pairs]
-    texts = [encode(plain(one)) for one in _flat(value)]
+        pairs = value.items() if isinstance(value, Mapping) else [(name, entry) for entry in value]
+        return [f"{encode(str(key))}={encode(plain(entry))}" for key, entry in pairs]
+    texts = [encode(plain(entry)) for entry in _flat(value)]
     return [f"{encode(name)}={SEPARATORS.get(style, ',').join(texts)}"]
 
 
@@ -41,8 +41,8 @@ def path_text(name: str, value: Any, style: str, explode: bool) -> str:
     """A parameter of a path, encoded: by the styles `simple`, `label` and `matrix`."""
     if not isinstance(value, Mapping | list):
         return path_prefix(name, style) + encoded(value)
-    pairs = [f"{encoded(key)}={encoded(one)}" for key, one in value.items()] if isinstance(value, Mapping) else None
-    texts = pairs if explode and pairs is not None else [encoded(one) for one in _flat(value)]
+    pairs = [f"{encoded(key)}={encoded(entry)}" for key, entry in value.items()] if isinstance(value, Mapping) else None
+    texts = pairs if explode and pairs is not None else [encoded(entry) for entry in _flat(value)]
     if style == "label":
         return "." + ("." if explode else ",").join(texts)
     if style == "matrix":
@@ -59,7 +59,7 @@ def path_prefix(name: str, style: str) -> str:
 def simple(value: Any, explode: bool) -> str:
     """A parameter of a header."""
     if isinstance(value, Mapping) and explode:
-        return ",".join(f"{key}={plain(one)}" for key, one in value.items())
+        return ",".join(f"{key}={plain(entry)}" for key, entry in value.items())
     return ",".join(map(plain, _flat(value))) if isinstance(value, Mapping | list) else plain(value)
 
 
@@ -71,9 +71,9 @@ def _flat(value: Mapping[str, Any] | list[Any]) -> Iterable[Any]:
 def _deep(name: str, value: Any) -> Iterable[Pair]:
     """Fields of a table inside brackets, as `filter[color]`; those of lists are repeated."""
     if isinstance(value, Mapping):
-        for key, one in value.items():
-            yield from _deep(f"{name}[{key}]", one)
+        for key, entry in value.items():
+            yield from _deep(f"{name}[{key}]", entry)
     elif isinstance(value, list):
-        yield from ((name, one) for one in value)
+        yield from ((name, entry) for entry in value)
     else:
         yield name, value

@@ -85,7 +85,7 @@ def is_password(name: str) -> bool:
     """Whether a field holds a password by its name, such as `user[password]`, `newPassword2` or `user_pass`."""
     parts = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
     joined = "".join(parts)
-    return not PASSWORDS.isdisjoint(parts) or any(word in joined for word in ("password", "passwd", "passwort"))
+    return not PASSWORDS.isdisjoint(parts) or any(term in joined for term in ("password", "passwd", "passwort"))
 
 
 def is_plain(text: str) -> bool:
@@ -96,12 +96,12 @@ def is_plain(text: str) -> bool:
 def pair_list(text: str) -> list[tuple[str, str]]:
     """Fields in their order; empty where some could not be sent again."""
     pairs = parse_qsl(text, keep_blank_values=True)
-    return pairs if all(is_plain(word) for pair in pairs for word in pair) else []
+    return pairs if all(is_plain(text) for pair in pairs for text in pair) else []
 
 
 def foreign_pairs(text: str) -> list[tuple[str, str]]:
     """Fields of a form that is not UTF-8, with their texts as they are encoded in it; empty of one that is."""
-    if "\ufffd" not in "".join(word for pair in parse_qsl(text, keep_blank_values=True) for word in pair):
+    if "\ufffd" not in "".join(part for pair in parse_qsl(text, keep_blank_values=True) for part in pair):
         return []
     pairs = (field.partition("=") for field in text.split("&"))
     return [(unquote_plus(name, "latin-1"), value) for name, _, value in pairs]
@@ -179,8 +179,8 @@ def all_parts(request: Request) -> Iterator[Part]:
     if not between.startswith("--"):
         return
     line = re.escape(between)
-    whole = rf"(?:\A|(?<=\n)){line}[ \t]*\r?\n((?:[^\r\n]+\r?\n)*)\r?\n(.*?)\r?\n(?={line})"
-    for part in re.finditer(whole, body.text, re.DOTALL):
+    pattern = rf"(?:\A|(?<=\n)){line}[ \t]*\r?\n((?:[^\r\n]+\r?\n)*)\r?\n(.*?)\r?\n(?={line})"
+    for part in re.finditer(pattern, body.text, re.DOTALL):
         disposition = DISPOSITION.search(part[1])
         field = PART_NAME.search(disposition[1]) if disposition else None
         if disposition is None or field is None:

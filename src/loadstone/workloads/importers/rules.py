@@ -93,9 +93,9 @@ def _part_of(text: str, after: str, before: str) -> str | None:
     """What stands first between two texts, the second of which may be empty: up to the end then; None where nothing
     does.
     """
-    at = text.find(after)
-    begin = at + len(after)
-    end = -1 if at < 0 else text.find(before, begin) if before else len(text)
+    place = text.find(after)
+    begin = place + len(after)
+    end = -1 if place < 0 else text.find(before, begin) if before else len(text)
     return None if end < 0 else text[begin:end]
 
 
@@ -188,16 +188,16 @@ def _escaped_forms(text: str, value: str) -> dict[str, str]:
 
 def _between(text: str, value: str) -> Iterator[tuple[tuple[str, str], ...]]:
     """Texts before and behind a value by which it is found first."""
-    at = -1
+    place = -1
     for _ in range(MOST_PLACES):
-        at = text.find(value, at + 1)
-        if at < 0:
+        place = text.find(value, place + 1)
+        if place < 0:
             return
-        before = text[at + len(value) : at + len(value) + 1]
+        before = text[place + len(value) : place + len(value) + 1]
         if not before.isprintable() or not before or before in value:
             continue
         for letters in CONTEXTS:
-            after = text[max(0, at - letters) : at].rpartition("\n")[2]
-            if after.strip() and after.isprintable() and text.find(after) == at - len(after):
+            after = text[max(0, place - letters) : place].rpartition("\n")[2]
+            if after.strip() and after.isprintable() and text.find(after) == place - len(after):
                 yield (("after", after), ("before", before))
                 break

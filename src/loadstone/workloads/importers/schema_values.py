@@ -163,9 +163,9 @@ def _object(schema: Json, unfit: list[str]) -> Json:
     undeclared = [name for name in listed(schema.get("required")) if isinstance(name, str) and name not in properties]
     known = {key: example(table(part), unfit) for key, part in properties.items()}
     known |= dict.fromkeys(undeclared, WORD)
-    other = table(schema.get("additionalProperties"))
+    additional = table(schema.get("additionalProperties"))
     for number in range(len(known), _count(schema, "minProperties", 0)):
-        known[f"{WORD}{number + 1}"] = example(other, unfit)
+        known[f"{WORD}{number + 1}"] = example(additional, unfit)
     return known
 
 
@@ -220,8 +220,8 @@ class _Plain(Random):
 
     def choice(self, seq: Any) -> Any:
         """One of these, by the seed alone."""
-        letters = sorted(seq) if all(isinstance(one, str) for one in seq) else seq
-        return super().choice([one for one in letters if isinstance(one, str) and one.isalnum()] or letters)
+        letters = sorted(seq) if all(isinstance(letter, str) for letter in seq) else seq
+        return super().choice([letter for letter in letters if isinstance(letter, str) and letter.isalnum()] or letters)
 
 
 @lru_cache(maxsize=1000)
@@ -275,4 +275,4 @@ def kind_of(schema: Json) -> str:
     kind = schema.get("type")
     if kind is None:
         kind = "object" if schema.get("properties") else "array" if "items" in schema else "string"
-    return str(next((one for one in kind if one != "null"), "null") if isinstance(kind, list) else kind)
+    return str(next((name for name in kind if name != "null"), "null") if isinstance(kind, list) else kind)

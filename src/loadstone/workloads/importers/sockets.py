@@ -55,16 +55,16 @@ def turns(messages: Sequence[Message], started_s: float) -> list[Turn]:
     """An exchange by what was sent, after what the server says first; a server's messages that answer nothing, such as
     heartbeats, are passed over.
     """
-    made = [Turn(None)]
+    turns = [Turn(None)]
     until_s = started_s + ANSWER_S
-    for message in (one for one in messages if one.opcode in (TEXT, BYTES)):
+    for message in (message for message in messages if message.opcode in (TEXT, BYTES)):
         if message.is_sent:
-            made.append(Turn(message))
+            turns.append(Turn(message))
             until_s = message.at_s + ANSWER_S
         elif message.at_s <= until_s:
-            made[-1] = Turn(made[-1].sent, (*made[-1].heard, message))
+            turns[-1] = Turn(turns[-1].sent, (*turns[-1].heard, message))
             until_s = message.at_s + BURST_S
-    return made
+    return turns
 
 
 def waits(talks: Sequence[Sequence[Turn]], number: int) -> Iterator[dict[str, str]]:
@@ -73,11 +73,11 @@ def waits(talks: Sequence[Sequence[Turn]], number: int) -> Iterator[dict[str, st
     """
     turn = talks[0][number]
     alike = [talk[number] for talk in talks if len(talk) == len(talks[0])]
-    texts = tuple(one.last for one in alike if one.last) if turn.last else ()
-    passed = tuple(message.data for one in alike for message in one.heard[:-1] if message.is_text)
-    told = sign(texts, passed)
-    if told:
-        yield {"await": told}
+    texts = tuple(twin.last for twin in alike if twin.last) if turn.last else ()
+    passed = tuple(message.data for twin in alike for message in twin.heard[:-1] if message.is_text)
+    text = sign(texts, passed)
+    if text:
+        yield {"await": text}
     else:
         yield from ({"expect": ""} for _ in turn.heard[:1])
 
@@ -91,20 +91,20 @@ def sign(texts: tuple[str, ...], passed: tuple[str, ...] = ()) -> str:
     if not texts:
         return ""
     common, *others = (text[:MOST_LETTERS] for text in texts)
-    for other in others:
-        common = _shared(common, other)
+    for second in others:
+        common = _shared(common, second)
     pieces = sorted(_lasting(common).split("\0"), key=len, reverse=True)
     fitting = (piece.strip()[:LONGEST_SIGN] for piece in pieces)
     return next((piece for piece in fitting if _tells(piece) and not any(piece in text for text in passed)), "")
 
 
-def _shared(text: str, other: str) -> str:
+def _shared(text: str, second: str) -> str:
     """The longest text that both hold, without the parts of tokens at its ends that are alike by chance."""
-    match = SequenceMatcher(None, text, other, autojunk=False).find_longest_match()
+    match = SequenceMatcher(None, text, second, autojunk=False).find_longest_match()
     begin, end = match.a, match.a + match.size
-    for whole, at in ((text, match.a), (other, match.b)):
-        for token in _tokens(whole):
-            first, last = (place - at + match.a for place in token.span())
+    for source, begins in ((text, match.a), (second, match.b)):
+        for token in _tokens(source):
+            first, last = (place - begins + match.a for place in token.span())
             if first < match.a < last:
                 begin = max(begin, min(last, end))
             if first < match.a + match.size < last:
@@ -114,7 +114,7 @@ def _shared(text: str, other: str) -> str:
 
 def _tokens(text: str) -> Iterator[re.Match[str]]:
     """Words that are likely to be others in each visit."""
-    return (word for word in WORD.finditer(text) if re.search("[0-9]", word[0]))
+    return (match for match in WORD.finditer(text) if re.search("[0-9]", match[0]))
 
 
 def _lasting(text: str) -> str:
@@ -130,14 +130,14 @@ def _tells(piece: str) -> bool:
 
 def leaves_of(text: str) -> Iterator[tuple[str, str]]:
     """Values of a message by their pointers, where it is JSON; else the message itself, with the empty pointer."""
-    found = list(json_leaves(framed(text)[1]))
-    yield from found or [("", text)]
+    leaves = list(json_leaves(framed(text)[1]))
+    yield from leaves or [("", text)]
 
 
 def framed(text: str) -> tuple[str, str, str]:
     """What stands before a message's JSON, that, and what stands behind it."""
-    whole = text.rstrip(ENDS)
-    matched = ROOM.match(whole)
+    packet = text.rstrip(ENDS)
+    matched = ROOM.match(packet)
     begin = matched.end() if matched else 0
-    begin += len(whole[begin:]) - len(whole[begin:].lstrip("0123456789"))  # the number of an acknowledgement
-    return whole[:begin], whole[begin:], text[len(whole) :]
+    begin += len(packet[begin:]) - len(packet[begin:].lstrip("0123456789"))  # the number of an acknowledgement
+    return packet[:begin], packet[begin:], text[len(packet) :]

@@ -59,36 +59,36 @@ class Step:
         return self.method, masked, tuple(sorted(str(leaf) for leaf in self.leaves if leaf.kind != "message"))
 
 
-def aligned(steps: Sequence[Step], other: Sequence[Step]) -> dict[int, int]:
+def aligned(steps: Sequence[Step], twins: Sequence[Step]) -> dict[int, int]:
     """Which step of the second recording each of the first is: first those that also send the same texts, wherever
     pages ask for them at once and their order differs, then those that are alike but for what they send.
     """
-    keys, other_keys = _texts_in_both(steps, other), _texts_in_both(other, steps)
+    keys, other_keys = _texts_in_both(steps, twins), _texts_in_both(twins, steps)
     pairs = _in_order(keys, other_keys)
     waiting: dict[tuple[object, ...], list[int]] = {}
-    for at in sorted(set(range(len(other))) - set(pairs.values()), reverse=True):
-        waiting.setdefault(other_keys[at], []).append(at)
+    for place in sorted(set(range(len(twins))) - set(pairs.values()), reverse=True):
+        waiting.setdefault(other_keys[place], []).append(place)
     for number, key in enumerate(keys):
         if number not in pairs and waiting.get(key):
             pairs[number] = waiting[key].pop()
     left = [number for number in range(len(steps)) if number not in pairs]
-    left_of_other = sorted(set(range(len(other))) - set(pairs.values()))
-    alike = _in_order([steps[number].route for number in left], [other[number].route for number in left_of_other])
-    return pairs | {left[number]: left_of_other[at] for number, at in alike.items()}
+    left_of_other = sorted(set(range(len(twins))) - set(pairs.values()))
+    alike = _in_order([steps[number].route for number in left], [twins[number].route for number in left_of_other])
+    return pairs | {left[number]: left_of_other[place] for number, place in alike.items()}
 
 
 def _in_order(keys: Sequence[tuple[object, ...]], others: Sequence[tuple[object, ...]]) -> dict[int, int]:
     """Places of equal keys in two lists, in the order of both."""
     matcher = SequenceMatcher(None, keys, others, autojunk=False)
     blocks = matcher.get_matching_blocks()
-    return {block.a + at: block.b + at for block in blocks for at in range(block.size)}
+    return {block.a + offset: block.b + offset for block in blocks for offset in range(block.size)}
 
 
-def _texts_in_both(steps: Sequence[Step], other: Sequence[Step]) -> list[tuple[object, ...]]:
+def _texts_in_both(steps: Sequence[Step], twins: Sequence[Step]) -> list[tuple[object, ...]]:
     """Of each step, its route and the texts that the other recording also sends in the same place. Numbers may be of
     one visit, and are left out.
     """
-    sent = {(step.route, leaf, text) for step in other for leaf, text in step.leaves.items()}
+    sent = {(step.route, leaf, text) for step in twins for leaf, text in step.leaves.items()}
     return [
         (step.route, *((leaf, text) for leaf, text in step.leaves.items() if _is_in_both(step, leaf, text, sent)))
         for step in steps

@@ -29,7 +29,7 @@ UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 def is_token(key: str, value: str) -> bool:
     """Whether a value looks like one that a server gave out, by its name or by its letters."""
     plain = re.sub(r"[^a-z]", "", key.lower())
-    if any(word in plain for word in ONCE):
+    if any(term in plain for term in ONCE):
         return True
     if value.startswith("/"):
         return any(is_token("", segment) for segment in value.split("/"))

@@ -90,7 +90,7 @@ class Page:
     @property
     def end_s(self) -> float:
         """When it was there with all that it loads, except for what takes long beside the user's visit."""
-        return max(one.end_s for one in (self.last, *self.embedded) if one is self.last or one.took_s < LONG_S)
+        return max(entry.end_s for entry in (self.last, *self.embedded) if entry is self.last or entry.took_s < LONG_S)
 
     @property
     def redirects(self) -> int:
@@ -116,8 +116,8 @@ class LeftOut:
 
     def lines(self) -> Iterator[str]:
         """All of it, for people."""
-        for what, times in self.reasons.items():
-            yield what if times == 1 else f"{what} ({times} times)"
+        for reason, times in self.reasons.items():
+            yield reason if times == 1 else f"{reason} ({times} times)"
         if self.others:
             count = sum(self.others.values())
             sites = ", ".join(f"{site} ({times})" for site, times in self.others.most_common())
@@ -137,14 +137,14 @@ def visited(
     left_out = LeftOut()
     documents = [entry.start_s for entry in entries if entry.is_html and entry.site == site and not entry.goal]
     had: set[str] = set()
-    own = []
+    site_entries = []
     for entry in entries:
         is_sent = is_compared and entry.site == site and entry.method in CHANGES and not entry.is_upgrade
         if (is_sent and entry.response.status < FIRST_STATUS) or _is_played(entry, site, (documents, had), left_out):
-            own.append(entry)
+            site_entries.append(entry)
         if entry.site == site and entry.response.status >= FIRST_STATUS:
             had.add(entry.address)
-    return _grouped(own, left_out, known), left_out
+    return _grouped(site_entries, left_out, known), left_out
 
 
 def site_visited(file: Path, entries: Sequence[Exchange], wanted: str = "") -> str:
@@ -157,14 +157,14 @@ def site_visited(file: Path, entries: Sequence[Exchange], wanted: str = "") -> s
             weights[entry.site] += _weight(entry)
     if wanted:
         forms = [wanted] if "://" in wanted else [f"https://{wanted}", f"http://{wanted}"]
-        site = next((one for one in map(site_of, forms) if one in weights), "")
+        site = next((candidate for candidate in map(site_of, forms) if candidate in weights), "")
         if not site:
             known = ", ".join(site for site, _ in weights.most_common()) or "none"
             raise UsageError(f"{file} contains no request to the site `{wanted}`. Sites in it: {known}.")
         return site
     first = next((entry for entry in entries if _is_page(entry) and entry.site in weights), None)
     if first is None:
-        site, weight = max(weights.items(), key=lambda one: one[1], default=("", 0))
+        site, weight = max(weights.items(), key=lambda weighted: weighted[1], default=("", 0))
         if not weight:
             raise UsageError(f"{file} contains no page: no response of type text/html, and none to a page's script.")
         return site
@@ -188,21 +188,21 @@ def _weight(entry: Exchange) -> int:
 
 def _redirected(entries: Sequence[Exchange], first: Exchange) -> list[str]:
     """Sites that the first request came to, redirect by redirect."""
-    sites, at = [first.site], first
+    sites, last = [first.site], first
     for _ in entries:
-        led = next((one for one in entries if one.address == at.goal and one.start_s >= at.start_s), None)
-        if not at.goal or led is None:
+        led = next((entry for entry in entries if entry.address == last.goal and entry.start_s >= last.start_s), None)
+        if not last.goal or led is None:
             break
         sites.append(led.site)
-        at = led
+        last = led
     return sites
 
 
-def _have_one_owner(site: str, other: str) -> bool:
+def _have_one_owner(site: str, second: str) -> bool:
     """Whether two sites are of one owner by their names: the same host, or names that end alike, as `app.shop.example`
     and `api.shop.example`; under endings such as `co.uk` three labels are compared.
     """
-    hosts = [urlsplit(one).hostname or "" for one in (site, other)]
+    hosts = [urlsplit(site_address).hostname or "" for site_address in (site, second)]
     if hosts[0] == hosts[1]:
         return True
     labels = [host.split(".") for host in hosts]
@@ -236,21 +236,21 @@ def _is_played(entry: Exchange, site: str, visit: tuple[Sequence[float], Abstrac
 def _unplayable(entry: Exchange, documents: Sequence[float]) -> str:
     if not entry.site:
         return "a request without a readable address"
-    what = f"{entry.method[:20]} {entry.parts.path[:100]}"
+    request = f"{entry.method[:20]} {entry.parts.path[:100]}"
     if entry.is_socket:
         return ""
     if entry.is_upgrade:
-        return f"{what}: it switched to another protocol, such as a WebSocket without recorded messages"
+        return f"{request}: it switched to another protocol, such as a WebSocket without recorded messages"
     if entry.is_stream:
-        return f"{what}: a stream of events, which stays open as long as its page"
+        return f"{request}: a stream of events, which stays open as long as its page"
     if entry.response.status < FIRST_STATUS:
-        return f"{what}: it got no response"
+        return f"{request}: it got no response"
     if entry.method not in METHODS:
-        return f"{what}: workloads do not support the method"
+        return f"{request}: workloads do not support the method"
     if _is_long_poll(entry, documents):
-        return f"{what}: a long poll, open for {entry.took_s:.0f} s"
+        return f"{request}: a long poll, open for {entry.took_s:.0f} s"
     if entry.response.status >= 400 and entry.method == "GET" and not entry.is_html and not entry.is_background:
-        return f"{what}: answered {entry.response.status}"
+        return f"{request}: answered {entry.response.status}"
     return ""
 
 
@@ -259,7 +259,7 @@ def _is_long_poll(entry: Exchange, documents: Sequence[float]) -> bool:
     is_asked_for = entry.is_background or (not entry.kind and _is_bare_text(entry))
     if entry.method != "GET" or not is_asked_for or entry.took_s < LONG_S:
         return False
-    goes_on = any(entry.start_s + BACKGROUND_S < at < entry.end_s for at in documents)
+    goes_on = any(entry.start_s + BACKGROUND_S < at_s < entry.end_s for at_s in documents)
     return goes_on or entry.took_s >= LONG_POLL_S
 
 
@@ -274,63 +274,65 @@ def _grouped(entries: Sequence[Exchange], left_out: LeftOut, known: frozenset[st
     """
     operations: list[Page] = []
     page: Page | None = None
-    for made in _joined(entries):
-        made.is_part = not _begins(made, page)
-        if not made.is_part or (page is not None and _needs_more(made, page, known)):
-            operations.append(made)
-            page = made if page is None or made.last.is_html else page
+    for candidate in _joined(entries):
+        candidate.is_part = not _begins(candidate, page)
+        if not candidate.is_part or (page is not None and _needs_more(candidate, page, known)):
+            operations.append(candidate)
+            page = candidate if page is None or candidate.last.is_html else page
         elif page is None:
-            left_out.reasons[f"{made.first.method} {made.first.parts.path[:100]}: it came before the first page"] += 1
+            left_out.reasons[
+                f"{candidate.first.method} {candidate.first.parts.path[:100]}: it came before the first page"
+            ] += 1
         else:
-            page.embedded.append(made.last)
+            page.embedded.append(candidate.last)
     return operations
 
 
-def _begins(made: Page, page: Page | None) -> bool:
+def _begins(candidate: Page, page: Page | None) -> bool:
     """Whether it is an operation of its own, and no part of the latest page."""
-    if made.first.method != "GET":
+    if candidate.first.method != "GET":
         return True
-    if made.last.is_html or (made.last.goal and _is_page(made.last)):
-        return page is None or made.first.start_s - page.end_s >= LEAST_THINK_S
-    is_asked_for = made.last.is_background or made.first.is_socket or made.last.kind == "document"
-    return is_asked_for and (page is None or made.first.start_s - page.last.end_s >= BACKGROUND_S)
+    if candidate.last.is_html or (candidate.last.goal and _is_page(candidate.last)):
+        return page is None or candidate.first.start_s - page.end_s >= LEAST_THINK_S
+    is_asked_for = candidate.last.is_background or candidate.first.is_socket or candidate.last.kind == "document"
+    return is_asked_for and (page is None or candidate.first.start_s - page.last.end_s >= BACKGROUND_S)
 
 
-def _needs_more(made: Page, page: Page, known: frozenset[str] | None) -> bool:
+def _needs_more(candidate: Page, page: Page, known: frozenset[str] | None) -> bool:
     """Whether it is more than an embedded file, which is asked for as it is declared: a page or what a program asked
     for, with headers of its own, or at an address that is another in each visit. Interfaces have no files.
     """
-    if made.first.is_socket:
+    if candidate.first.is_socket:
         return True
-    if not (made.last.is_html or made.last.is_background):
+    if not (candidate.last.is_html or candidate.last.is_background):
         return False
-    if made.status >= 400 or not page.last.is_html:
+    if candidate.status >= 400 or not page.last.is_html:
         return True
-    own = [name for name, _ in made.own_headers() if name.lower() != "accept"]
-    if own or made.first.request.header("authorization"):
+    headers = [name for name, _ in candidate.own_headers() if name.lower() != "accept"]
+    if headers or candidate.first.request.header("authorization"):
         return True
     if known is not None:
-        return made.first.request.url not in known
-    parts = made.first.parts
+        return candidate.first.request.url not in known
+    parts = candidate.first.parts
     leaves = [*parse_qsl(parts.query), *(("", segment) for segment in parts.path.split("/"))]
     return any(is_token(key, text) for key, text in leaves)
 
 
 def _joined(entries: Sequence[Exchange]) -> list[Page]:
     """Each redirect with what it led to."""
-    made: list[Page] = []
+    pages: list[Page] = []
     waiting: dict[str, Page] = {}
     for entry in entries:
         page = waiting.pop(entry.address, None)
         if page is None or entry.start_s - page.last.end_s >= BACKGROUND_S:
             page = Page(entry, entry)
-            made.append(page)
+            pages.append(page)
         else:
             page.passed.insert(0, page.last)
             page.last = entry
         if entry.goal:
             waiting[entry.goal] = page
-    return made
+    return pages
 
 
 def title_of(answer: Exchange) -> str:
