@@ -124,16 +124,16 @@ class _Line:
     async def _answer(self, turn: int) -> Json:
         assert self.process.stdout is not None and self.process.stderr is not None
         while line := await self.process.stdout.readline():
-            told = _read(line)
-            if told.get("turn") == turn:
-                return told
+            message = _read(line)
+            if message.get("turn") == turn:
+                return message
         why = (await self.process.stderr.read()).decode(errors="replace").strip()
         raise OSError(f"it ended: {why[-300:]}" if why else "it ended without a message")
 
 
-def _read(said: bytes) -> Json:
+def _read(line: bytes) -> Json:
     try:
-        return dict(TOLD.validate_json(said))
+        return dict(TOLD.validate_json(line))
     except ValidationError:
         raise ValueError("the response is not from an agent of Loadstone") from None
 
@@ -143,7 +143,7 @@ async def watched(urls: tuple[str, ...], authority_pem: str | None) -> AsyncIter
     """Agents that answered, by the names of their hosts, while the block runs. Raises ServiceError and UsageError."""
     tokens = tokens_of(urls, os.environ.get(AGENT_TOKEN, ""))
     async with contextlib.AsyncExitStack() as stack:
-        found: dict[str, AgentGauge] = {}
+        agents: dict[str, AgentGauge] = {}
         for url in urls:
             way = await stack.enter_async_context(_way(url, authority_pem, tokens.get(url, "")))
             try:
@@ -152,9 +152,9 @@ async def watched(urls: tuple[str, ...], authority_pem: str | None) -> AsyncIter
                 why = str(error) or f"no answer within {FIRST_S:g} s"
                 raise ServiceError(f"The agent at {url} does not respond: {why}. {_remedy(url)}") from None
             name = str(first.get("host") or urlsplit(url).hostname)
-            name = name if name not in found else f"{name} ({url})"
-            found[name] = AgentGauge(name, way, first)
-        yield found
+            name = name if name not in agents else f"{name} ({url})"
+            agents[name] = AgentGauge(name, way, first)
+        yield agents
 
 
 def _remedy(url: str) -> str:
@@ -163,17 +163,17 @@ def _remedy(url: str) -> str:
     return f"Check that `loadstone-server agent` runs there and that {AGENT_TOKEN} is its token."
 
 
-def tokens_of(urls: Sequence[str], given: str) -> Mapping[str, str]:
+def tokens_of(urls: Sequence[str], token: str) -> Mapping[str, str]:
     """Which token each agent is told: of several, no agent learns another's. Raises UsageError, which names none."""
-    asked = [url for url in urls if checked(url)[0] != "ssh"]
-    if not given or not asked:
+    remote = [url for url in urls if checked(url)[0] != "ssh"]
+    if not token or not remote:
         return {}
-    pairs = [part.partition("=") for part in given.split(",")]
-    known = {host: token for host, _, token in pairs} if len(asked) > 1 else {urlsplit(asked[0]).netloc: given}
-    tokens = {url: known.get(urlsplit(url).netloc, "") for url in asked}
+    pairs = [part.partition("=") for part in token.split(",")]
+    known = {host: token for host, _, token in pairs} if len(remote) > 1 else {urlsplit(remote[0]).netloc: token}
+    tokens = {url: known.get(urlsplit(url).netloc, "") for url in remote}
     if not all(PLAIN_TOKEN.fullmatch(token) for token in tokens.values()):
         several = (
-            "use HOST:PORT=TOKEN for each agent, separated by commas" if len(asked) > 1 else "a token has no spaces"
+            "use HOST:PORT=TOKEN for each agent, separated by commas" if len(remote) > 1 else "a token has no spaces"
         )
         raise UsageError(f"{AGENT_TOKEN} is not a valid list of the agents' tokens: {several}.")
     return tokens
@@ -181,13 +181,13 @@ def tokens_of(urls: Sequence[str], given: str) -> Mapping[str, str]:
 
 @asynccontextmanager
 async def _way(url: str, authority_pem: str | None, token: str) -> AsyncIterator[Asked]:
-    scheme, at = checked(url)
+    scheme, address = checked(url)
     if scheme == "ssh":
-        async with _over_ssh(at) as way:
+        async with _over_ssh(address) as way:
             yield way
         return
     trusting = ssl.create_default_context(cadata=authority_pem) if scheme == "https" else None
-    yield _Web(Endpoint.parse(at), trusting, token)
+    yield _Web(Endpoint.parse(address), trusting, token)
 
 
 def checked(url: str) -> tuple[str, str]:
@@ -206,8 +206,8 @@ def checked(url: str) -> tuple[str, str]:
     if parts.scheme != "ssh" and not has_port:
         raise UsageError(f"`{url}` names no port. {remedy}.")
     if parts.scheme != "ssh":
-        at = Endpoint.parse(parts.netloc)
-        if parts.scheme == "http" and not _is_loopback(at.host.strip("[]")):
+        endpoint = Endpoint.parse(parts.netloc)
+        if parts.scheme == "http" and not _is_loopback(endpoint.host.strip("[]")):
             raise UsageError(f"`{url}` would send its token unencrypted. Use https:// or ssh://HOST.")
     return parts.scheme, parts.netloc
 
@@ -253,10 +253,10 @@ async def _over_ssh(host: str) -> AsyncIterator[Asked]:
 
 
 @asynccontextmanager
-async def _by_line(words: list[str]) -> AsyncIterator[Asked]:
+async def _by_line(argv: list[str]) -> AsyncIterator[Asked]:
     """An agent that is asked on its standard input."""
     process = await launch.start(
-        *words,
+        *argv,
         also=launch.OF_SSH,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

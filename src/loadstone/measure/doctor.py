@@ -54,12 +54,12 @@ def examine(results: Path) -> tuple[Advice, ...]:
         "clock source": _clock,
         "room for results": partial(_disk, results),
     }
-    return tuple(_examined(matter, look) for matter, look in matters.items())
+    return tuple(_examined(matter, examine_matter) for matter, examine_matter in matters.items())
 
 
-def _examined(matter: str, look: Callable[[], Advice]) -> Advice:
+def _examined(matter: str, examine_matter: Callable[[], Advice]) -> Advice:
     try:
-        return look()
+        return examine_matter()
     except (OSError, ValueError, KeyError, IndexError, psutil.Error) as error:
         remedy = f"This system does not show it ({type(error).__name__}), as sandboxes do. Check it manually."
         return Advice(matter, Finding.WARNING, "not known here", remedy)
@@ -116,7 +116,7 @@ def _swap() -> Advice:
 
 
 def _ports() -> Advice:
-    low, high = (int(word) for word in Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    low, high = (int(bound) for bound in Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
     figure = f"{low} to {high}, {high - low + 1} ports"
     remedy = "Widen the range: `sysctl net.ipv4.ip_local_port_range='1024 65535'`."
     return _advice("source ports", high - low + 1 >= LEAST_PORTS, figure, remedy)

@@ -95,8 +95,8 @@ def _commit() -> str | None:
     """The commit of the source the program runs from, marked when it was changed since."""
     folder = Path(__file__).parent
 
-    def git(*words: str) -> str | None:
-        command = ["git", "-C", str(folder), *words]
+    def git(*arguments: str) -> str | None:
+        command = ["git", "-C", str(folder), *arguments]
         try:
             done = launch.run(command, timeout=10)
         except (OSError, subprocess.TimeoutExpired):

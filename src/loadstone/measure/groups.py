@@ -17,12 +17,12 @@ class CpuGroup:
     def seconds(self) -> tuple[float, float] | None:
         """User and system CPU seconds; None when it is gone."""
         try:
-            told = dict(line.split() for line in self.file.read_text().splitlines())
+            counters = dict(line.split() for line in self.file.read_text().splitlines())
         except (OSError, ValueError):
             return None
         if self.file.name == "cpu.stat":
-            return int(told["user_usec"]) / 1e6, int(told["system_usec"]) / 1e6
-        return int(told["user"]) * TICK_S, int(told["system"]) * TICK_S
+            return int(counters["user_usec"]) / 1e6, int(counters["system_usec"]) / 1e6
+        return int(counters["user"]) * TICK_S, int(counters["system"]) * TICK_S
 
 
 def group_of(pid: int) -> CpuGroup | None:

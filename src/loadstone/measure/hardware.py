@@ -55,10 +55,10 @@ def _board(root: Path) -> Iterator[tuple[str, str]]:
 def _processor(root: Path) -> Iterator[tuple[str, str]]:
     """Sockets, threads of a core, and the caches of the first one."""
     topology = list((root / "sys/devices/system/cpu").glob("cpu[0-9]*/topology"))
-    sockets = {text_of(one / "physical_package_id") for one in topology} - {""}
+    sockets = {text_of(cpu / "physical_package_id") for cpu in topology} - {""}
     if sockets:
         yield "sockets", str(len(sockets))
-    siblings = {text_of(one / "thread_siblings_list") for one in topology} - {""}
+    siblings = {text_of(cpu / "thread_siblings_list") for cpu in topology} - {""}
     if siblings:
         yield "threads a core", f"{len(topology) / len(siblings):g}"
     for cache in sorted((root / "sys/devices/system/cpu/cpu0/cache").glob("index*")):
@@ -76,20 +76,20 @@ def _nodes(root: Path) -> Iterator[tuple[str, str]]:
 
 def _cards(root: Path) -> Iterator[tuple[str, str]]:
     for card in sorted((root / "sys/class/net").glob("*")):
-        said = [f"MTU {text_of(card / 'mtu')}"]
+        details = [f"MTU {text_of(card / 'mtu')}"]
         driver = card / "device/driver"
-        said += [driver.resolve().name] if driver.exists() else []
+        details += [driver.resolve().name] if driver.exists() else []
         speed = text_of(card / "speed")
-        said += [f"{speed} Mbit/s"] if speed.isdigit() else []
-        said += [f"offloads {offloads}"] if driver.exists() and (offloads := _offloads(card.name)) else []
-        yield card.name, ", ".join(said)
+        details += [f"{speed} Mbit/s"] if speed.isdigit() else []
+        details += [f"offloads {offloads}"] if driver.exists() and (offloads := _offloads(card.name)) else []
+        yield card.name, ", ".join(details)
 
 
 def _offloads(card: str) -> str:
     """What of OFFLOADS is on; empty where there is no `ethtool` to say."""
     try:
-        words = ["ethtool", "--show-features", card]
-        done = launch.run(words, timeout=TOOL_S)
+        argv = ["ethtool", "--show-features", card]
+        done = launch.run(argv, timeout=TOOL_S)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     features = dict(line.strip().split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
@@ -104,13 +104,13 @@ def _disks(root: Path) -> Iterator[tuple[str, str]]:
         turns = "rotating" if text_of(disk / "queue/rotational") == "1" else "not rotating"
         chosen = text_of(disk / "queue/scheduler").partition("[")[2].partition("]")[0]
         model, cache = text_of(disk / "device/model"), text_of(disk / "queue/write_cache")
-        said = [model, f"{int(sectors) * 512 / 2**30:.1f} GiB", turns, f"scheduler {chosen}" * bool(chosen), cache]
-        yield disk.name, ", ".join(filter(None, said))
+        details = [model, f"{int(sectors) * 512 / 2**30:.1f} GiB", turns, f"scheduler {chosen}" * bool(chosen), cache]
+        yield disk.name, ", ".join(filter(None, details))
 
 
 def _file_systems() -> Iterator[tuple[str, str]]:
-    for one in psutil.disk_partitions(all=False):
-        yield one.mountpoint, f"{one.fstype} on {one.device}, {one.opts}"
+    for partition in psutil.disk_partitions(all=False):
+        yield partition.mountpoint, f"{partition.fstype} on {partition.device}, {partition.opts}"
 
 
 def _settings(root: Path) -> Iterator[tuple[str, str]]:

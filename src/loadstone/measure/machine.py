@@ -58,16 +58,20 @@ def _of_host(before: Json, after: Json, seconds: float) -> Json:
     if "running" not in after:
         return {}
     waited, last = after["pressure_us"], before["pressure_us"]
-    used = {one["group"]: one["cpu"] for one in before["groups"]}
+    used = {group["group"]: group["cpu"] for group in before["groups"]}
     groups = [
-        {"name": one["name"], "cores": (one["cpu"] - used[one["group"]]) / seconds, "resident_bytes": one["resident"]}
-        for one in after["groups"]
-        if one["group"] in used and one["cpu"] >= used[one["group"]]  # an agent that began anew counts from 0
+        {
+            "name": group["name"],
+            "cores": (group["cpu"] - used[group["group"]]) / seconds,
+            "resident_bytes": group["resident"],
+        }
+        for group in after["groups"]
+        if group["group"] in used and group["cpu"] >= used[group["group"]]  # an agent that began anew counts from 0
     ]
     return {
         "running": after["running"],
         "pressure": {kind: (waited[kind] - last[kind]) / 1e6 / seconds for kind in waited if kind in last},
-        "groups": sorted(groups, key=lambda one: -one["cores"])[:MOST_GROUPS],
+        "groups": sorted(groups, key=lambda group: -group["cores"])[:MOST_GROUPS],
     }
 
 

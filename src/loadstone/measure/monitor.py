@@ -70,29 +70,33 @@ class Monitor:
         stations = _each({role: meter.read() for role, meter in self.meters.items()})
         inside = _each({name: look(gauge) for name, gauge in self.machines.items()})
         services = _each({name: status.read() for name, status in self.status.items()})
-        said, seen, told = await asyncio.gather(stations, inside, services)
+        station_readings, seen, statuses = await asyncio.gather(stations, inside, services)
         silent: Json = {"inside": None, "outside": None}
         machines = {name: views or silent for name, views in seen.items()}
-        return {**counted, "stations": said, "machines": machines, "status": told}
+        return {**counted, "stations": station_readings, "machines": machines, "status": statuses}
 
 
-async def _each(asked: Mapping[str, Awaitable[T]]) -> dict[str, T | None]:
+async def _each(readings: Mapping[str, Awaitable[T]]) -> dict[str, T | None]:
     """What each says, all asked at once; None for what does not within the time of a sample."""
 
-    async def one(what: Awaitable[T]) -> T | None:
+    async def read(reading: Awaitable[T]) -> T | None:
         with contextlib.suppress(TimeoutError):
-            return await asyncio.wait_for(what, ASKED_S)
+            return await asyncio.wait_for(reading, ASKED_S)
         return None
 
-    return dict(zip(asked, await asyncio.gather(*(one(what) for what in asked.values())), strict=True))
+    return dict(zip(readings, await asyncio.gather(*(read(reading) for reading in readings.values())), strict=True))
 
 
 def listeners(ports: Sequence[int]) -> tuple[int, ...]:
     """Process ids that listen at these TCP ports of this host, as far as they may be seen."""
     with contextlib.suppress(psutil.Error, OSError):
         open_sockets = psutil.net_connections("tcp")
-        listening = [one for one in open_sockets if one.status == psutil.CONN_LISTEN and one.pid]
-        return tuple({one.pid for one in listening if one.pid and getattr(one.laddr, "port", None) in ports})
+        listening = [
+            open_socket for open_socket in open_sockets if open_socket.status == psutil.CONN_LISTEN and open_socket.pid
+        ]
+        return tuple(
+            {listener.pid for listener in listening if listener.pid and getattr(listener.laddr, "port", None) in ports}
+        )
     return ()
 
 
@@ -127,7 +131,7 @@ def _host_cpu(cores: Iterable[int]) -> Json:
     """CPU seconds by mode of the cores that this run may use: what others have is no matter of it."""
     each = psutil.cpu_times(percpu=True)
     used = [each[core]._asdict() for core in cores if core < len(each)]
-    return {mode: sum(one[mode] for one in used) for mode in used[0]}
+    return {mode: sum(times[mode] for times in used) for mode in used[0]}
 
 
 def _tcp_pressure_ms() -> int | None:
@@ -152,9 +156,9 @@ def _own_groups(roles: Mapping[str, int]) -> dict[str, CpuGroup]:
     """Control groups of those roles that have one for themselves: they know of programs that ended and that nobody
     waited for, as those of some servers' CGI.
     """
-    found = {role: group for role, pid in roles.items() if (group := group_of(pid)) is not None}
-    counts = Counter(group.file for group in found.values())
-    return {role: group for role, group in found.items() if counts[group.file] == 1}
+    groups = {role: group for role, pid in roles.items() if (group := group_of(pid)) is not None}
+    counts = Counter(group.file for group in groups.values())
+    return {role: group for role, group in groups.items() if counts[group.file] == 1}
 
 
 def _cpu_seconds(trees: Iterable[Iterable[psutil.Process]]) -> dict[int | str, float]:
@@ -205,11 +209,11 @@ def _difference(before: Json, after: Json) -> Json:
         "disk": disk_rates(before["disk"], after["disk"], seconds),
         "network": network_rates(before["network"], after["network"], seconds),
         "tcp_pressure_s": _pressure_s(before["tcp_pressure_ms"], after["tcp_pressure_ms"]),
-        "stations": {role: usage(before["stations"].get(role), said) for role, said in after["stations"].items()},
+        "stations": {role: usage(before["stations"].get(role), reading) for role, reading in after["stations"].items()},
         "machines": {
             name: views(before["machines"].get(name), seen, seconds) for name, seen in after["machines"].items()
         },
-        "status": {name: figures(before["status"].get(name), told) for name, told in after["status"].items()},
+        "status": {name: figures(before["status"].get(name), status) for name, status in after["status"].items()},
         "ours_cores": _ours(before["ours"], after["ours"]) / seconds,
         "trees": {role: _tree_rates(before["trees"].get(role), tree, seconds) for role, tree in after["trees"].items()},
     }

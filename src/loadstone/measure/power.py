@@ -99,9 +99,9 @@ class Command:
 
     async def watts(self, at_s: float) -> float | None:
         """What it prints now."""
-        words = shlex.split(self.command)
+        argv = shlex.split(self.command)
         try:
-            process = await launch.start(*words, stdout=asyncio.subprocess.PIPE)
+            process = await launch.start(*argv, stdout=asyncio.subprocess.PIPE)
         except OSError as error:
             raise PlatformError(f"The power meter `{self.command}` cannot be started: {error}.") from None
         try:
@@ -202,7 +202,7 @@ class PowerMeter:
 
     def mean(self, window: tuple[float, float]) -> tuple[float | None, int]:
         """Mean watts over a window of the wall clock, and of how many samples."""
-        inside = [watts for at, watts in self.samples if window[0] <= at <= window[1]]
+        inside = [watts for at_s, watts in self.samples if window[0] <= at_s <= window[1]]
         return (sum(inside) / len(inside) if inside else None), len(inside)
 
 

@@ -21,14 +21,14 @@ def cpu_quota(root: Path = ROOT, membership: Path = Path("/proc/self/cgroup")) -
         entries = [line.split(":", 2) for line in membership.read_text().splitlines()]
     except OSError:
         return None
-    found: list[CpuQuota] = []
+    quotas: list[CpuQuota] = []
     for _, controllers, path in (entry for entry in entries if len(entry) == 3):
         names = controllers.split(",")
         for hierarchy in [root] if not controllers else [root / controllers, root / "cpu"] if "cpu" in names else []:
             # a container may see its own group as the root of the hierarchy, by another path than this
             folders = [hierarchy, *(hierarchy / part for part in _around(path))]
-            found += [CpuQuota(cores, path) for folder in folders if (cores := _cores(folder)) is not None]
-    return min(found, key=lambda quota: quota.cores, default=None)
+            quotas += [CpuQuota(cores, path) for folder in folders if (cores := _cores(folder)) is not None]
+    return min(quotas, key=lambda quota: quota.cores, default=None)
 
 
 def _around(path: str) -> list[str]:

@@ -40,8 +40,8 @@ class StatusMeter:
         else.
         """
         with contextlib.suppress(OSError, ValueError):
-            at = time.monotonic()
-            return at, self.reads((await get(self.at, self.path, TIMEOUT_S)).decode(errors="replace"))
+            read_s = time.monotonic()
+            return read_s, self.reads((await get(self.at, self.path, TIMEOUT_S)).decode(errors="replace"))
         return None
 
 
@@ -49,7 +49,7 @@ def figures(before: tuple[float, Look] | None, after: tuple[float, Look] | None)
     """What is, and how what grows grew in a second; nothing where it said nothing."""
     if after is None:
         return {"now": {}, "per_s": {}}
-    at, look = after
-    began, last = (before[0], before[1].grown) if before is not None else (at, {})
-    grown = {name: (value - last[name]) / (at - began) for name, value in look.grown.items() if name in last}
-    return {"now": dict(look.now), "per_s": grown}
+    read_s, status = after
+    began, last = (before[0], before[1].grown) if before is not None else (read_s, {})
+    grown = {name: (value - last[name]) / (read_s - began) for name, value in status.grown.items() if name in last}
+    return {"now": dict(status.now), "per_s": grown}
