@@ -36,9 +36,9 @@ class PlannedFault:
 
 def read_fault(text: str) -> PlannedFault:
     """Reads `kill-primary@12.5`; raises UsageError."""
-    kind, _, at = text.partition("@")
+    kind, _, instant = text.partition("@")
     try:
-        return PlannedFault(FaultKind(kind), float(at))
+        return PlannedFault(FaultKind(kind), float(instant))
     except ValueError:
         kinds = ", ".join(FaultKind)
         raise UsageError(f"`{text}` is not a valid fault. Use KIND@SECONDS with one of {kinds}.") from None

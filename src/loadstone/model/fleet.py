@@ -42,14 +42,14 @@ class Dealing(StrEnum):
     """To the first that has room."""
 
 
-def _host_of_ssh(words: str) -> str:
+def _host_of_ssh(text: str) -> str:
     """How ssh names a host. Raises ValueError for what ssh would take for an option, or a shell for several words."""
-    host = words.rpartition("@")[2]
-    if words.startswith("-") or host.startswith("-") or (words and not host):
+    host = text.rpartition("@")[2]
+    if text.startswith("-") or host.startswith("-") or (text and not host):
         raise ValueError("ssh would take it for an option: write HOST or USER@HOST; options belong in ~/.ssh/config")
-    if any(letter.isspace() or not letter.isprintable() for letter in words):
+    if any(letter.isspace() or not letter.isprintable() for letter in text):
         raise ValueError("one name of a host without spaces: write HOST or USER@HOST")
-    return words
+    return text
 
 
 def _cluster(address: str) -> str:

@@ -149,15 +149,15 @@ class Arrivals:
     def instants(self, phases: Phases) -> list[float]:
         """A trace over a whole run: evenly spaced at its mean rate until the steady state, then as it is."""
         lead_s = phases.ramp_up_s + phases.warm_up_s
-        inside = [at for at in self.trace_s if at < phases.steady_s]
+        inside = [instant for instant in self.trace_s if instant < phases.steady_s]
         count = math.floor(lead_s * len(inside) / phases.steady_s)
         lead = [lead_s * (number + 0.5) / count for number in range(count)]
-        return [*lead, *(lead_s + at for at in inside)]
+        return [*lead, *(lead_s + instant for instant in inside)]
 
     def due(self, steady_s: float) -> float:
         """Arrivals to be expected in the steady state."""
         if self.trace_s:
-            return sum(at < steady_s for at in self.trace_s)
+            return sum(instant < steady_s for instant in self.trace_s)
         return sum(stage.expected for stage in self.steady_stages(steady_s))
 
     def peak_per_s(self, steady_s: float) -> float:
@@ -264,12 +264,12 @@ def read_trace(file: Path) -> tuple[float, ...]:
         if not text or text.startswith("#"):
             continue
         try:
-            at = float(text)
+            instant = float(text)
         except ValueError:
-            at = math.nan
-        if not 0 <= at < math.inf:
+            instant = math.nan
+        if not 0 <= instant < math.inf:
             raise UsageError(f"{file}:{number}: `{text}` is not a valid time. Use seconds from the start, 0 or more.")
-        instants.append(at)
+        instants.append(instant)
     for earlier, later in pairwise(instants):
         if later < earlier:
             raise UsageError(f"{file}: {later:g} follows {earlier:g}. Sort the times in ascending order.")

@@ -67,10 +67,10 @@ class MachineSpec(Section):
 
     host: str = Field(default="", description="host of the fleet; default: distributed over its hosts")
 
-    def number(self, at: int) -> "MachineSpec":
+    def number(self, index: int) -> "MachineSpec":
         """One of several alike, counted from 0, with the cores that are its turn."""
         turns = self.pin.split("/") if self.pin else []
-        return self.model_copy(update={"count": 1, "pin": turns[at % len(turns)] if turns else None})
+        return self.model_copy(update={"count": 1, "pin": turns[index % len(turns)] if turns else None})
 
     @property
     def declared(self) -> dict[str, Any]:

@@ -30,11 +30,11 @@ def places(text: str) -> dict[Path, int]:
     return lines
 
 
-def line_of(found: dict[Path, int], path: Path) -> int:
+def line_of(lines: dict[Path, int], path: Path) -> int:
     """The line of a path, or of the nearest thing around it; 1 when nothing is known."""
     for length in range(len(path), 0, -1):
-        if path[:length] in found:
-            return found[path[:length]]
+        if path[:length] in lines:
+            return lines[path[:length]]
     return 1
 
 

@@ -47,10 +47,10 @@ class Profile:
 
     def changed(self, **seconds: float | None) -> "Profile":
         """The profile with some phases of another length; it is then no longer the full one."""
-        given = {key: value for key, value in seconds.items() if value is not None}
-        if not given:
+        changes = {key: value for key, value in seconds.items() if value is not None}
+        if not changes:
             return self
-        phases = replace(self.phases, **given)
+        phases = replace(self.phases, **changes)
         if phases == self.phases:
             return self
         return replace(self, name=f"{self.name} (changed)", phases=phases, rigor=Rigor.REDUCED)

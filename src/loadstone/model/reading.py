@@ -124,8 +124,10 @@ class Document:
             case "missing":
                 self.problem(where, "is missing", f"Add `{loc[-1]} = ...`.")
             case _:
-                given = repr(details.get("input"))
-                message = f"{_lower(details['msg'])}, not {given if len(given) < 60 else given[:57] + '...'}"
+                input_text = repr(details.get("input"))
+                message = (
+                    f"{_lower(details['msg'])}, not {input_text if len(input_text) < 60 else input_text[:57] + '...'}"
+                )
                 self.problem(where, message, remedy(kind, loc))
 
 
@@ -154,9 +156,9 @@ def refusing(read: Callable[[str], object]) -> BeforeValidator:
     return BeforeValidator(convert)
 
 
-def suggest(word: str, known: set[str]) -> str:
+def suggest(name: str, known: set[str]) -> str:
     """The remedy for an unknown word: the nearest known one, or all of them."""
-    near = difflib.get_close_matches(word, sorted(known), n=1)
+    near = difflib.get_close_matches(name, sorted(known), n=1)
     if near:
         return f"Did you mean `{near[0]}`?"
     return f"Known are: {', '.join(sorted(known))}."
@@ -164,22 +166,22 @@ def suggest(word: str, known: set[str]) -> str:
 
 def _one_a_place(errors: list[ErrorDetails], kind: object) -> list[ErrorDetails]:
     """Errors below a field that takes one of several forms are one: it fits none of them."""
-    kept: dict[places.Path, ErrorDetails] = {}
+    by_place: dict[places.Path, ErrorDetails] = {}
     for details in errors:
         loc = tuple(str(part) for part in details["loc"])
         field = _fields(kind).get(loc[0]) if loc else None
         is_union = field is not None and isinstance(field.annotation, UnionType) and len(get_args(field.annotation)) > 2
         if is_union and len(loc) > 1:
-            whole = {
+            merged = {
                 **details,
                 "type": "value_error",
                 "loc": details["loc"][:1],
                 "msg": "matches none of the valid forms",
             }
-            kept[loc[:1]] = cast(ErrorDetails, whole)
+            by_place[loc[:1]] = cast(ErrorDetails, merged)
         else:
-            kept[(*loc, details["type"])] = details
-    return list(kept.values())
+            by_place[(*loc, details["type"])] = details
+    return list(by_place.values())
 
 
 def _fields(model: object) -> dict[str, FieldInfo]:
@@ -229,17 +231,17 @@ Kind = TypeVar("Kind", bound=Section)
 
 def settings_of(text: str) -> dict[str, str]:
     """Reads `workers=4,service=0.005`; raises UsageError for a name without a value."""
-    words = [word for word in text.split(",") if word]
-    bare = [word for word in words if "=" not in word or word.endswith("=")]
+    settings = [setting for setting in text.split(",") if setting]
+    bare = [setting for setting in settings if "=" not in setting or setting.endswith("=")]
     if bare:
         raise UsageError(f"`{bare[0].rstrip('=')}` needs a value. Use NAME=VALUE, separated by commas.")
-    return dict(word.partition("=")[::2] for word in words)
+    return dict(setting.partition("=")[::2] for setting in settings)
 
 
-def from_settings(kind: type[Kind], title: str, given: Mapping[str, object]) -> Kind:
+def from_settings(kind: type[Kind], title: str, values: Mapping[str, object]) -> Kind:
     """A section from settings given as texts; raises UsageError that names what is wrong and what is expected."""
     try:
-        return kind.model_validate(given)
+        return kind.model_validate(values)
     except ValidationError as error:
         where = error.errors()[0]["loc"]
         if not where:
@@ -248,4 +250,4 @@ def from_settings(kind: type[Kind], title: str, given: Mapping[str, object]) -> 
         if name not in kind.model_fields:
             raise UsageError(f"A {title} has no `{name}`. {suggest(name, set(kind.model_fields))}") from None
         expected = kind.model_fields[name].description
-        raise UsageError(f"`{name}={given.get(name)}` is not valid for a {title}. Expected: {expected}.") from None
+        raise UsageError(f"`{name}={values.get(name)}` is not valid for a {title}. Expected: {expected}.") from None

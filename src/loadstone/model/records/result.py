@@ -66,8 +66,8 @@ class Iteration:
         if window is None:
             return []
         begin_s, end_s = window
-        touching = [one for one in self.monitor if begin_s <= one.unix_s <= end_s]
-        return [one for one in touching if begin_s <= one.unix_s - one.seconds] or touching
+        touching = [sample for sample in self.monitor if begin_s <= sample.unix_s <= end_s]
+        return [sample for sample in touching if begin_s <= sample.unix_s - sample.seconds] or touching
 
 
 @dataclass(frozen=True)
@@ -97,4 +97,4 @@ class Result:
     def of_tile(self, number: int, kind: TileLoadKind) -> Iteration | None:
         """The iteration of one load of a tile; None where nothing was measured."""
         matching = (workload for workload in self.workloads if (workload.id.tile, workload.id.kind) == (number, kind))
-        return next((one.iterations[0] for one in matching if one.iterations), None)
+        return next((workload.iterations[0] for workload in matching if workload.iterations), None)

@@ -73,9 +73,9 @@ class IterationVerdict:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is told beside the verdict, without an effect on it, in words."""
-        said = [check for check in self.checks if check.id in SAID]
-        broken = [str(check) for check in said if check.weight is Weight.NOTE and check.outcome is Outcome.BROKEN]
-        open_ones = [check for check in said if check.outcome is Outcome.NOT_JUDGED]
+        noted = [check for check in self.checks if check.id in SAID]
+        broken = [str(check) for check in noted if check.weight is Weight.NOTE and check.outcome is Outcome.BROKEN]
+        open_ones = [check for check in noted if check.outcome is Outcome.NOT_JUDGED]
         return (*broken, *(f"{check.rule} not judged: {check.detail.rpartition('; ')[2]}" for check in open_ones))
 
     @property

@@ -46,7 +46,7 @@ class EmbeddedFile(Section):
 
 Fields = Annotated[
     Annotated[dict[str, str], Tag("table")] | Annotated[tuple[tuple[str, str], ...], Tag("list")],
-    Discriminator(lambda given: "list" if isinstance(given, list | tuple) else "table"),
+    Discriminator(lambda value: "list" if isinstance(value, list | tuple) else "table"),
 ]
 """Fields as a table, or as a list of [name, text] where a name comes twice or the order counts."""
 
@@ -103,8 +103,8 @@ class Extract(Section):
 
     def planned(self) -> dict[str, str | bool | None]:
         """As plans have it."""
-        told = self.model_dump(by_alias=True)
-        return {**told, "after": self.after or "", "before": self.before or ""}
+        planned = self.model_dump(by_alias=True)
+        return {**planned, "after": self.after or "", "before": self.before or ""}
 
 
 class Ending(Section):
@@ -161,22 +161,22 @@ class Request(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _sends_its_query(cls, given: Any) -> Any:
+    def _sends_its_query(cls, value: Any) -> Any:
         """A query as the request that it is (graphql.org, GraphQL over HTTP)."""
-        if not isinstance(given, dict) or not isinstance(given.get("graphql"), str):
-            return given
-        beside = sorted({"method", "body", "form"} & given.keys())
-        if beside:
-            raise ValueError(f"a query is the body of a POST: leave out `{beside[0]}`")
-        query = given["graphql"].replace("{", "{{").replace("}", "}}")
-        members = _members(given.get("variables"))
+        if not isinstance(value, dict) or not isinstance(value.get("graphql"), str):
+            return value
+        conflicting = sorted({"method", "body", "form"} & value.keys())
+        if conflicting:
+            raise ValueError(f"a query is the body of a POST: leave out `{conflicting[0]}`")
+        query = value["graphql"].replace("{", "{{").replace("}", "}}")
+        members = _members(value.get("variables"))
         body = f'{{{{"query":{json.dumps(query)},"variables":{{{{{members}}}}}}}}}'
         return {
             "json_absent": ("/errors",),
-            **given,
+            **value,
             "method": "POST",
             "body": body,
-            "headers": {"Content-Type": "application/json", **given.get("headers", {})},
+            "headers": {"Content-Type": "application/json", **value.get("headers", {})},
         }
 
 
@@ -282,14 +282,14 @@ class Operation(Request):
 
     @model_validator(mode="before")
     @classmethod
-    def _becomes_a_websocket(cls, given: Any) -> Any:
+    def _becomes_a_websocket(cls, value: Any) -> Any:
         """What is checked is the latest message, and that hands were shaken (RFC 6455, section 4.2.2)."""
-        if not isinstance(given, dict) or not given.get("websocket"):
-            return given
-        beside = sorted({"method", "body", "form", "redirects", "embedded", "uploads", "images"} & given.keys())
-        if beside:
-            raise ValueError(f"a WebSocket exchange does not support `{beside[0]}`; remove it")
-        return {"status": (101,), "contains": (), "absent": (), "markers_every": 0, **given}
+        if not isinstance(value, dict) or not value.get("websocket"):
+            return value
+        conflicting = sorted({"method", "body", "form", "redirects", "embedded", "uploads", "images"} & value.keys())
+        if conflicting:
+            raise ValueError(f"a WebSocket exchange does not support `{conflicting[0]}`; remove it")
+        return {"status": (101,), "contains": (), "absent": (), "markers_every": 0, **value}
 
     @property
     def before_it(self) -> tuple[RequestAround, ...]:
