@@ -106,45 +106,52 @@ def shell_of(name: str, host: HostSpec) -> Shell:
 async def look_at(name: str, host: HostSpec) -> Look:
     """Looks at a host. Raises FleetError for one that cannot be of a fleet, with the remedy."""
     before = time.time()
-    said = await shell_of(name, host).run(f"set -- {shlex.quote(host.python)}\n{LOOK}")
-    look = _look_in(name, said, (before + time.time()) / 2, (time.time() - before) / 2)
-    if look.python < LEAST_PYTHON:
-        found = ".".join(map(str, look.python))
-        raise FleetError(f"{name} has Python {found}, but 3.11 is required. Set another interpreter with `python`.")
-    if look.free_mib < LEAST_MIB:
+    output = await shell_of(name, host).run(f"set -- {shlex.quote(host.python)}\n{LOOK}")
+    facts = _look_in(name, output, (before + time.time()) / 2, (time.time() - before) / 2)
+    if facts.python < LEAST_PYTHON:
+        python_version = ".".join(map(str, facts.python))
         raise FleetError(
-            f"{name} has {look.free_mib} MiB free, but the engine needs {LEAST_MIB} MiB. Free memory there."
+            f"{name} has Python {python_version}, but 3.11 is required. Set another interpreter with `python`."
         )
-    return look
+    if facts.free_mib < LEAST_MIB:
+        raise FleetError(
+            f"{name} has {facts.free_mib} MiB free, but the engine needs {LEAST_MIB} MiB. Free memory there."
+        )
+    return facts
 
 
-def _look_in(name: str, said: str, middle_s: float, bound_s: float) -> Look:
+def _look_in(name: str, output: str, middle_s: float, bound_s: float) -> Look:
     """A look from its lines, of which the clock's was read in the middle, more or less. Raises FleetError."""
-    told = dict(line.partition("=")[::2] for line in said.splitlines() if "=" in line)
+    values = dict(line.partition("=")[::2] for line in output.splitlines() if "=" in line)
     try:
-        major, minor = (int(part) for part in told["python"].split("."))
-        sizes = int(told["free_mib"]), int(told["cores"])
+        major, minor = (int(part) for part in values["python"].split("."))
+        sizes = int(values["free_mib"]), int(values["cores"])
         return Look(
-            (major, minor), told["found"], *sizes, float(told["unix_s"]) - middle_s, bound_s, folder=told["folder"]
+            (major, minor),
+            values["found"],
+            *sizes,
+            float(values["unix_s"]) - middle_s,
+            bound_s,
+            folder=values["folder"],
         )
     except (KeyError, ValueError):
         remedy = "Check whether its shell prints something at start"
-        raise FleetError(f"The description of {name} cannot be read: {said[:200]!r}. {remedy}.") from None
+        raise FleetError(f"The description of {name} cannot be read: {output[:200]!r}. {remedy}.") from None
 
 
-async def install(name: str, host: HostSpec, look: Look, wheel: Path | None) -> str:
+async def install(name: str, host: HostSpec, facts: Look, wheel: Path | None) -> str:
     """Installs this version there where it is missing; the interpreter that has it. Raises FleetError."""
-    own = version("loadstone")
+    this_version = version("loadstone")
     if host.python or not host.ssh:
         python = host.python or sys.executable
-        if host.python and look.found != own:
+        if host.python and facts.found != this_version:
             raise FleetError(
-                f"{python} on {name} needs Loadstone {own} with the engine, but has {look.found or 'none'}."
+                f"{python} on {name} needs Loadstone {facts.found or 'not'} with the engine, but has {this_version}."
             )
         return python
     if wheel is None:
-        raise FleetError(f"{name} lacks Loadstone {own}. Add --wheel FILE (`make wheel` builds it).")
-    folder = f"{look.folder}/{own}"
+        raise FleetError(f"{name} lacks Loadstone {this_version}. Add --wheel FILE (`make wheel` builds it).")
+    folder = f"{facts.folder}/{this_version}"
     file = f"{folder}/{wheel.name}"
     script = f"""
     set -e
@@ -179,20 +186,20 @@ async def start_head(spec: FleetSpec, keys: Keys) -> None:
     """Starts the head here, with the hosts that are this machine. Raises FleetError."""
     address = head_host(spec)
     here = [name for name, host in spec.hosts.items() if host.address == address]
-    words = ["--head", f"--port={PORT}", f"--node-ip-address={address}", "--include-dashboard=false"]
-    words.append("--no-monitor")  # it would answer anyone, at all addresses and without TLS; hosts are fixed here
+    arguments = ["--head", f"--port={PORT}", f"--node-ip-address={address}", "--include-dashboard=false"]
+    arguments.append("--no-monitor")  # it would answer anyone, at all addresses and without TLS; hosts are fixed here
     shell = Shell("the head", "")
-    await _start(shell, sys.executable, words, here, keys, Keys(keys.folder))
+    await _start(shell, sys.executable, arguments, here, keys, Keys(keys.folder))
 
 
 async def start_host(name: str, host: HostSpec, spec: FleetSpec, python: str, keys: Keys) -> None:
     """Starts a host's node, which joins the head. Raises FleetError."""
-    words = [f"--address={head_address(spec)}", f"--node-ip-address={host.address}"]
+    arguments = [f"--address={head_address(spec)}", f"--node-ip-address={host.address}"]
     shell = shell_of(name, host)
     state = (await shell.run('echo "${XDG_STATE_HOME:-$HOME/.local/state}"')).strip()
     there = Keys(Path(state) / "loadstone" / "fleet" / keys.folder.name)
     await _hand_over(shell, keys, there)
-    await _start(shell, python, words, [name], keys, there)
+    await _start(shell, python, arguments, [name], keys, there)
 
 
 async def _hand_over(shell: Shell, keys: Keys, there: Keys) -> None:
@@ -212,9 +219,9 @@ async def _hand_over(shell: Shell, keys: Keys, there: Keys) -> None:
     await shell.run(script, json.dumps(files).encode())
 
 
-async def _start(shell: Shell, python: str, words: list[str], hosts: list[str], keys: Keys, there: Keys) -> None:
+async def _start(shell: Shell, python: str, arguments: list[str], hosts: list[str], keys: Keys, there: Keys) -> None:
     """Starts a node that stays until `end` ends it, and waits for it to be up."""
-    own = [
+    options = [
         "--num-cpus=0",
         "--disable-usage-stats",
         "--include-log-monitor=false",
@@ -233,7 +240,7 @@ async def _start(shell: Shell, python: str, words: list[str], hosts: list[str], 
     export {CLUSTER_TOKEN}="$(cat {TOKEN})" {settings}
     rm -f node.pid
     # in a session of its own, but not as a shell's job in the background, whose children would not hear interruptions
-    setsid --fork sh -c {shlex.quote(NOTED)} node {shlex.join([ray, "start", *words, *own])} \
+    setsid --fork sh -c {shlex.quote(NOTED)} node {shlex.join([ray, "start", *arguments, *options])} \
         > node.log 2>&1 < /dev/null
     for _ in $(seq 50); do [ -s node.pid ] && break; sleep 0.1; done
     for _ in $(seq {int(START_S * 2)}); do
@@ -249,8 +256,8 @@ async def _start(shell: Shell, python: str, words: list[str], hosts: list[str], 
 
 def there_environment(keys: Keys, there: Keys) -> Mapping[str, str]:
     """The cluster's environment with the paths of another host."""
-    own = keys.environment()
-    return {name: value.replace(str(keys.folder), str(there.folder)) for name, value in own.items()}
+    variables = keys.environment()
+    return {name: value.replace(str(keys.folder), str(there.folder)) for name, value in variables.items()}
 
 
 async def end(shell: Shell, folder_name: str) -> bool:

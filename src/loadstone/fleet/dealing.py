@@ -16,7 +16,7 @@ class Room:
 
     def less(self, taken: Sequence["Room"]) -> "Room":
         """What is left of it."""
-        cores, memory_mib = sum(one.cores for one in taken), sum(one.memory_mib for one in taken)
+        cores, memory_mib = sum(reserved.cores for reserved in taken), sum(reserved.memory_mib for reserved in taken)
         return Room(self.cores - cores, self.memory_mib - memory_mib)
 
     def __str__(self) -> str:
@@ -56,9 +56,11 @@ class Dealer:
     def _in_turn(self, but: Container[str]) -> str:
         """The next host but for some, of which there is one at least."""
         names = list(self.rooms)
-        at = next(at for at in range(self.turn, self.turn + len(names)) if names[at % len(names)] not in but)
-        self.turn = at + 1
-        return names[at % len(names)]
+        position = next(
+            position for position in range(self.turn, self.turn + len(names)) if names[position % len(names)] not in but
+        )
+        self.turn = position + 1
+        return names[position % len(names)]
 
     def _left(self, name: str) -> Room:
         return self.rooms[name].less(self.taken.get(name, []))

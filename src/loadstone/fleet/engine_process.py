@@ -87,12 +87,12 @@ async def serve_engine(engine: Engine) -> None:
         task.add_done_callback(pending.discard)
 
 
-async def _answer(engine: Engine, asked: Json, answers: IO[str]) -> None:
+async def _answer(engine: Engine, request: Json, answers: IO[str]) -> None:
     try:
-        answer = await serve(ENGINE_REQUESTS, asked["message"], "The engine", engine)
+        answer = await serve(ENGINE_REQUESTS, request["message"], "The engine", engine)
     except Exception as error:  # the engine's own, of many kinds
         answer = error_document(FleetError(f"{type(error).__name__}: {error}"))
-    answers.write(json.dumps({"turn": asked["turn"], **answer}) + "\n")
+    answers.write(json.dumps({"turn": request["turn"], **answer}) + "\n")
     answers.flush()
 
 
@@ -173,7 +173,7 @@ class ProcessFleet:
                 limit=LONGEST_LINE,
                 start_new_session=True,
                 also=launch.OF_ENGINE,
-                given={**_token_of_others(), **self.environment},
+                extra={**_token_of_others(), **self.environment},
             )
             self.reading = asyncio.create_task(self._read(self.process))
         return self.process
@@ -181,9 +181,9 @@ class ProcessFleet:
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
         while line := await process.stdout.readline():
-            told = json.loads(line)
-            if (waiting := self.waiting.get(told.pop("turn"))) is not None and not waiting.done():
-                waiting.set_result(told)
+            answer = json.loads(line)
+            if (waiting := self.waiting.get(answer.pop("turn"))) is not None and not waiting.done():
+                waiting.set_result(answer)
         code = await process.wait()
         for waiting in self.waiting.values():
             if not waiting.done():

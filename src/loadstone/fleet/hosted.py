@@ -55,6 +55,6 @@ class HostedMachine:
         for service in self.services.values():
             with contextlib.suppress(psutil.Error):
                 root = psutil.Process(service.pid)
-                times = [one.cpu_times() for one in (root, *root.children(recursive=True))]
-                cpu += sum(one.user + one.system for one in times)
+                times = [process.cpu_times() for process in (root, *root.children(recursive=True))]
+                cpu += sum(usage.user + usage.system for usage in times)
         return {"cpu": {"processes": cpu}, "disk": {}, "network": {}, "exits": None}

@@ -97,16 +97,16 @@ class OpenFleet:
             raise FleetError(f"The fleet has no host of role `witness` besides {' and '.join(named)}. Add one.")
         if named:
             return chosen(*(self._system_host(name) for name in named), witness=witness, spec=spec)
-        apart = self._at(witness)
-        if len({self.hosts[name].spec.address for name in self.dealer.rooms if name not in apart}) < 2:
+        witness_hosts = self._at(witness)
+        if len({self.hosts[name].spec.address for name in self.dealer.rooms if name not in witness_hosts}) < 2:
             return None
-        first = self._system_host(self._dealt(spec, together, apart))
-        second = self._system_host(self.dealer.host_of([size_of(spec)], apart | self._at(first)))
+        first = self._system_host(self._dealt(spec, together, witness_hosts))
+        second = self._system_host(self.dealer.host_of([size_of(spec)], witness_hosts | self._at(first)))
         return chosen(first, second, witness=witness, spec=spec)
 
     def _at(self, host: FleetHost) -> set[str]:
         """Hosts that are the same machine as one."""
-        return {name for name, other in self.hosts.items() if other.spec.address == host.spec.address}
+        return {name for name, peer in self.hosts.items() if peer.spec.address == host.spec.address}
 
     def settle(self, together: str, specs: Sequence[MachineSpec]) -> None:
         """Chooses the host of machines that come together before the first is made. Raises FleetError."""
@@ -119,8 +119,8 @@ class OpenFleet:
             return
         self.leading.add(host.name)
         block = block_of(host.number)
-        others = [other for other in self.hosts.values() if other.spec.address != host.spec.address]
-        await asyncio.gather(*(other.ask(AddRoute(block, host.spec.address)) for other in others))
+        others = [peer for peer in self.hosts.values() if peer.spec.address != host.spec.address]
+        await asyncio.gather(*(peer.ask(AddRoute(block, host.spec.address)) for peer in others))
         if host.spec.address != self.own_address:
             await lead(journal, block, host.spec.address)
 
@@ -135,24 +135,24 @@ class OpenFleet:
     def named(self, text: str) -> str:
         """A text in which drivers have the names of their hosts instead of addresses."""
         for name in self.driver_hosts:
-            at = re.escape(self.hosts[name].spec.address)
-            text = re.sub(rf"the driver at {at}:[0-9]+", f"the driver on {name}", text)
+            address = re.escape(self.hosts[name].spec.address)
+            text = re.sub(rf"the driver at {address}:[0-9]+", f"the driver on {name}", text)
         return text
 
     @asynccontextmanager
     async def driving(self, job: str, leader: str, names: Sequence[str]) -> AsyncIterator[None]:
         """Drivers on these hosts that join the one that leads there; gone when the block ends, their logs kept."""
-        own = {name: f"{job}-{name}" for name in names}
+        driver_names = {name: f"{job}-{name}" for name in names}
         try:
-            drivers = {at: StartDriver(name, leader, join_token()) for at, name in own.items()}
-            await asyncio.gather(*(self.hosts[at].ask(driver) for at, driver in drivers.items()))
+            drivers = {host: StartDriver(name, leader, join_token()) for host, name in driver_names.items()}
+            await asyncio.gather(*(self.hosts[host].ask(driver) for host, driver in drivers.items()))
             yield
         finally:
-            await asyncio.gather(*(self._stop(at, name) for at, name in own.items()))
+            await asyncio.gather(*(self._stop(host, name) for host, name in driver_names.items()))
 
-    async def _stop(self, at: str, name: str) -> None:
+    async def _stop(self, host: str, name: str) -> None:
         with contextlib.suppress(FleetError):
-            self._keep(at, {f"{name}.log": await self.hosts[at].ask(StopDriver(name))})
+            self._keep(host, {f"{name}.log": await self.hosts[host].ask(StopDriver(name))})
 
     async def collect(self) -> None:
         """Fetches what services and machines wrote, from hosts that are still there."""
@@ -190,9 +190,9 @@ class _Placed:
         if platform_kind(spec.platform).maker.attachment(spec) is not Attachment.NONE:
             await self.fleet.lead_to(self.host, here.journal)
         lines = dict.fromkeys((PUBLIC, *networks))  # other hosts reach it by the public one alone
-        made = RemoteMachine(self.host, name, await self.host.ask(MakeMachine(name, declared, list(lines))))
-        self.host.machines[name] = made
-        return made
+        machine = RemoteMachine(self.host, name, await self.host.ask(MakeMachine(name, declared, list(lines))))
+        self.host.machines[name] = machine
+        return machine
 
 
 def _is_two(spec: MachineSpec) -> bool:
@@ -221,7 +221,7 @@ async def open_fleet(spec: FleetSpec, engine: Fleet, logs: Path) -> AsyncIterato
 
     Raises FleetError for hosts that are not there, are in use, or have another version of Loadstone.
     """
-    hosts = {name: FleetHost(name, host, engine, at) for at, (name, host) in enumerate(spec.hosts.items())}
+    hosts = {name: FleetHost(name, host, engine, index) for index, (name, host) in enumerate(spec.hosts.items())}
     try:
         await engine.reserve(list(hosts))
         await asyncio.gather(*(_take(host) for host in hosts.values()))
@@ -251,9 +251,11 @@ async def _watch(engine: Fleet, hosts: Mapping[str, FleetHost]) -> None:
 
 async def _take(host: FleetHost) -> None:
     host.facts = await host.ask(TakeHost(own_name(), block_of(host.number)))
-    found, own = host.facts["version"], version("loadstone")
-    if found != own:
-        raise FleetError(f"{host.name} has Loadstone {found}, this is {own}. `loadstone fleet up` installs it there.")
+    host_version, this_version = host.facts["version"], version("loadstone")
+    if host_version != this_version:
+        raise FleetError(
+            f"{host.name} has Loadstone {host_version}, this is {this_version}. `loadstone fleet up` installs it there."
+        )
 
 
 def _room(host: FleetHost) -> Room:

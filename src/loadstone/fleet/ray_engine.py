@@ -65,18 +65,18 @@ class RayEngine:
     async def found(self) -> dict[str, FoundHost]:
         """The cluster's nodes that have a host's resource."""
         await self._connect()
-        found = {}
+        hosts = {}
         for node in await asyncio.to_thread(ray.nodes):
             for name in self.spec.hosts:
                 if node["Resources"].get(resource_of(name)):
                     memory = int(node["Resources"].get("memory", 0)) >> 20
-                    found[name] = FoundHost(node["Alive"], node["NodeManagerAddress"], f"{memory} MiB")
-        return found
+                    hosts[name] = FoundHost(node["Alive"], node["NodeManagerAddress"], f"{memory} MiB")
+        return hosts
 
     async def reserve(self, names: list[str]) -> None:
         """A placement group of all hosts' resources, then an actor on each."""
-        found = await self.found()
-        absent = [name for name in names if name not in found or not found[name].is_alive]
+        hosts = await self.found()
+        absent = [name for name in names if name not in hosts or not hosts[name].is_alive]
         if absent:
             raise FleetError(f"Not in the cluster: {', '.join(absent)}. `loadstone fleet up` starts hosts.")
         bundles = [{resource_of(name): 1.0} for name in names]
@@ -85,11 +85,10 @@ class RayEngine:
         if not await asyncio.to_thread(group.wait, RESERVE_S):
             free = await asyncio.to_thread(ray.available_resources)
             taken = [name for name in names if not free.get(resource_of(name))]
-            raise FleetError(
-                f"In use by another coordinator: {', '.join(taken) or 'some host'}. Wait for it, or stop it."
-            )
-        for at, name in enumerate(names):
-            self.actors[name] = _actor(group, at, name, self.spec.hosts[name])
+            hosts = ", ".join(taken) or "some host"
+            raise FleetError(f"In use by another coordinator: {hosts}. Wait for it, or stop it.")
+        for index, name in enumerate(names):
+            self.actors[name] = _actor(group, index, name, self.spec.hosts[name])
 
     async def ask(self, name: str, document: Json) -> Json:
         """By a call of the actor's method; who asks stops waiting by itself."""
@@ -126,8 +125,8 @@ class RayEngine:
             raise FleetError(f"No cluster answers at {self.address}: {_first_line(error)}") from None
 
 
-def _actor(group: PlacementGroup, at: int, name: str, host: HostSpec) -> Any:
-    strategy = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=at)
+def _actor(group: PlacementGroup, index: int, name: str, host: HostSpec) -> Any:
+    strategy = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=index)
     options = {"resources": {resource_of(name): 1.0}, "scheduling_strategy": strategy, **ONCE}
     return ACTOR.options(**options).remote(name, host.address, host.cores)
 

@@ -85,8 +85,8 @@ class RemoteMachine(MachineFiles, MachineCounters):
         self.state = state
         facts = dict(state.facts)
         # Networks of one name are others on another host: nobody there is reached by them.
-        own = {"addresses": facts.pop("networks")} if facts.get("networks") else {}
-        self.facts.update({"host": self.host.name, **facts, **own})
+        networks = {"addresses": facts.pop("networks")} if facts.get("networks") else {}
+        self.facts.update({"host": self.host.name, **facts, **networks})
 
     @property
     def about(self) -> str:

@@ -22,12 +22,12 @@ class Shell:
     ssh: str
     """How ssh names it; empty for this machine."""
 
-    async def run(self, script: str, told: bytes = b"", timeout_s: float = 60.0) -> str:
+    async def run(self, script: str, standard_input: bytes = b"", timeout_s: float = 60.0) -> str:
         """What a script of a POSIX shell writes, which reads `told`. Raises FleetError when it fails."""
-        words = ["sh", "-c", script] if not self.ssh else [*_ssh(), "--", self.ssh, f"sh -c {shlex.quote(script)}"]
+        argv = ["sh", "-c", script] if not self.ssh else [*_ssh(), "--", self.ssh, f"sh -c {shlex.quote(script)}"]
         try:
             process = await launch.start(
-                *words,
+                *argv,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
@@ -36,14 +36,14 @@ class Shell:
         except FileNotFoundError:
             raise FleetError("`ssh` is not installed. Run `apt-get install openssh-client`.") from None
         try:
-            out, errors = await asyncio.wait_for(process.communicate(told), timeout_s)
+            out, errors = await asyncio.wait_for(process.communicate(standard_input), timeout_s)
         except TimeoutError:
             process.kill()
             await process.wait()
             raise FleetError(f"{self.host} did not answer within {timeout_s:g} s.") from None
         if process.returncode:
-            said = errors.decode(errors="replace").strip() or out.decode(errors="replace").strip()
-            raise FleetError(f"{self.host}: {said[-500:] or f'code {process.returncode}'}")
+            message = errors.decode(errors="replace").strip() or out.decode(errors="replace").strip()
+            raise FleetError(f"{self.host}: {message[-500:] or f'code {process.returncode}'}")
         return out.decode(errors="replace")
 
 

@@ -146,7 +146,7 @@ class AddRoute(ForHost[None], kind="add_route"):
     """Route packets for another host's machines through that host."""
 
     block: IPv4Network
-    by: str
+    gateway: str
 
 
 @dataclass(frozen=True)

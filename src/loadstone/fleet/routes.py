@@ -28,19 +28,19 @@ def wide_block() -> IPv4Network:
     return list(BLOCK.subnets(new_prefix=HOST_PREFIX))[-1]
 
 
-async def lead(journal: ResourceJournal, block: IPv4Network, by: str) -> None:
+async def lead(journal: ResourceJournal, block: IPv4Network, gateway: str) -> None:
     """Leads packets for these addresses by a host, until the journal is undone. Raises FleetError."""
-    journal.note("route", block=str(block), by=by)
+    journal.note("route", block=str(block), by=gateway)
     try:
-        await asyncio.to_thread(_lead, block, by)
+        await asyncio.to_thread(_lead, block, gateway)
     except (netlink.NetlinkError, OSError) as error:
         remedy = "Machines with their own access links on other hosts require root on all hosts."
-        raise FleetError(f"No route to {block} through {by}: {error}. {remedy}") from None
+        raise FleetError(f"No route to {block} through {gateway}: {error}. {remedy}") from None
 
 
-def _lead(block: IPv4Network, by: str) -> None:
+def _lead(block: IPv4Network, gateway: str) -> None:
     with netlink.IPRoute() as routes:
-        routes.route("replace", dst=str(block), gateway=by)
+        routes.route("replace", dst=str(block), gateway=gateway)
 
 
 async def forward(journal: ResourceJournal) -> None:

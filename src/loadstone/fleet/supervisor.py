@@ -113,18 +113,20 @@ class Supervisor:
         """Counts as the host's kernel does; None while nobody has taken the host."""
         return await self._gauge.inside() if self._gauge is not None else None
 
-    async def add_route(self, block: IPv4Network, by: str) -> None:
+    async def add_route(self, block: IPv4Network, gateway: str) -> None:
         """Routes packets for another host's machines through that host. Raises FleetError."""
-        await lead(self._made_by().journal, block, by)
+        await lead(self._made_by().journal, block, gateway)
 
     async def make_machine(self, name: str, machine: Json, networks: list[str]) -> MachineDescription:
         """Makes a machine as users declare it. Raises PlatformError."""
         maker, spec = self._made_by(), read_machine(machine)
-        made = await maker.machine(name, spec, networks, self.address)
+        started = await maker.machine(name, spec, networks, self.address)
         if maker.fabric.networks:
             await forward(maker.journal)
-        hosted = self._machines[name] = HostedMachine(made, lambda peer: self._hosted(peer).machine)
-        return MachineDescription(made.about, made.listen, made.address, made.files, made.comes_back, hosted.state())
+        hosted = self._machines[name] = HostedMachine(started, lambda peer: self._hosted(peer).machine)
+        return MachineDescription(
+            started.about, started.listen, started.address, started.files, started.comes_back, hosted.state()
+        )
 
     async def ask_machine(self, machine: str, request: MachineRequest) -> Any:
         """Has a machine carry out a message. Raises what that raises, and FleetError where there is no such machine."""
@@ -141,9 +143,9 @@ class Supervisor:
 
     async def start_driver(self, name: str, leader: str, token: str) -> None:
         """Starts a driver that joins the one that leads there. Raises ServiceError."""
-        words = [*(on_cores(self.cores) if self.cores else ()), driver(), "join", leader]
+        argv = [*(on_cores(self.cores) if self.cores else ()), driver(), "join", leader]
         log = self._made_by().logs / f"{name}.log"
-        child = await begin(words, log, ["loadstone-driver", "join"], Readiness.NONE, {JOIN_TOKEN: token})
+        child = await begin(argv, log, ["loadstone-driver", "join"], Readiness.NONE, {JOIN_TOKEN: token})
         self._drivers[name] = child
         self._made_by().journal.note_process(child.pid, f"driver {name}")
 

@@ -41,9 +41,11 @@ class BoundedProtocol(H11Protocol):
         super().connection_made(transport)
         self._number = next(_numbers)
         self._watch()
-        for one in to_make_room([one for one in self.connections if isinstance(one, BoundedProtocol)], self):
-            one.transport.abort()
-            self.connections.discard(one)
+        for connection in to_make_room(
+            [connection for connection in self.connections if isinstance(connection, BoundedProtocol)], self
+        ):
+            connection.transport.abort()
+            self.connections.discard(connection)
 
     def data_received(self, data: bytes) -> None:
         """Hands on what came; a header must be whole in time."""
@@ -69,13 +71,13 @@ class BoundedProtocol(H11Protocol):
 
 def to_make_room(connections: Collection[BoundedProtocol], newest: BoundedProtocol) -> list[BoundedProtocol]:
     """Which connections are closed so that the newest may stay; the newest itself where all others are being served."""
-    counts = Counter(one.address for one in connections)
+    counts = Counter(connection.address for connection in connections)
     if counts[newest.address] > MOST_OF_AN_ADDRESS:
-        among = [one for one in connections if one.address == newest.address]
+        among = [connection for connection in connections if connection.address == newest.address]
     elif len(connections) > MOST_CONNECTIONS:
         most = max(counts.values())
-        among = [one for one in connections if counts[one.address] == most]
+        among = [connection for connection in connections if counts[connection.address] == most]
     else:
         return []
-    asking = [one for one in among if one.is_asking and one is not newest]
-    return [min(asking, key=lambda one: one._number, default=newest)]
+    asking = [connection for connection in among if connection.is_asking and connection is not newest]
+    return [min(asking, key=lambda connection: connection._number, default=newest)]

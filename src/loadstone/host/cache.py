@@ -96,8 +96,8 @@ async def lent(kind: str, key: str, make: Callable[[Path], Awaitable[None]], mos
 
 
 def _make_room(above: Path, kind: str, most_bytes: int) -> None:
-    kept = sorted(above.glob(f"{kind}-*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
-    for folder, bytes_so_far in list(zip(kept, accumulate(map(_bytes_below, kept)), strict=True))[1:]:
+    folders = sorted(above.glob(f"{kind}-*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
+    for folder, bytes_so_far in list(zip(folders, accumulate(map(_bytes_below, folders)), strict=True))[1:]:
         if bytes_so_far > most_bytes:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -126,7 +126,7 @@ def _cannot_be_made(folder: Path, error: OSError) -> PlatformError:
 
 def digest(*parts: bytes) -> str:
     """A short name for contents."""
-    whole = hashlib.sha256()
+    digests = hashlib.sha256()
     for part in parts:
-        whole.update(hashlib.sha256(part).digest())
-    return whole.hexdigest()[:16]
+        digests.update(hashlib.sha256(part).digest())
+    return digests.hexdigest()[:16]

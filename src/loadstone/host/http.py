@@ -53,10 +53,10 @@ def is_free(port: int) -> bool:
 def is_here(host: str) -> bool:
     """Whether a host's name or address is one of this machine's own, or of a guest of it behind a bridge of its own."""
     try:
-        found = socket.getaddrinfo(host.strip("[]"), 0, type=socket.SOCK_DGRAM)
+        resolved = socket.getaddrinfo(host.strip("[]"), 0, type=socket.SOCK_DGRAM)
     except OSError:
         return False
-    for family, kind, _, _, address in found:
+    for family, kind, _, _, address in resolved:
         with contextlib.suppress(OSError), socket.socket(family, kind) as tried:
             tried.bind(address)  # only an address of our own can be
             return True
@@ -70,7 +70,7 @@ def is_here(host: str) -> bool:
 def _interface_of(address: str) -> str:
     """The network interface that has an address; empty where none has."""
     interfaces = psutil.net_if_addrs().items()
-    return next((name for name, has in interfaces if any(one.address == address for one in has)), "")
+    return next((name for name, has in interfaces if any(entry.address == address for entry in has)), "")
 
 
 def leads_to_guests(interface: str, known: Path = INTERFACES) -> bool:
@@ -91,7 +91,7 @@ class Answer:
 
 
 async def get(
-    at: Endpoint,
+    endpoint: Endpoint,
     path: str,
     timeout_s: float,
     headers: Mapping[str, str] | None = None,
@@ -100,23 +100,23 @@ async def get(
     """Body of the answer to a request for a path, over TLS where it is said whom to believe; raises OSError, and
     ValueError for anything but 200.
     """
-    return _body(at, path, await ask("GET", at, path, timeout_s, headers, trusting=trusting))
+    return _body(endpoint, path, await ask("GET", endpoint, path, timeout_s, headers, trusting=trusting))
 
 
-async def post(at: Endpoint, path: str, timeout_s: float = 20.0) -> bytes:
+async def post(endpoint: Endpoint, path: str, timeout_s: float = 20.0) -> bytes:
     """The same of a request that sends nothing and has something done."""
-    return _body(at, path, await ask("POST", at, path, timeout_s))
+    return _body(endpoint, path, await ask("POST", endpoint, path, timeout_s))
 
 
-def _body(at: Endpoint, path: str, answer: Answer) -> bytes:
+def _body(endpoint: Endpoint, path: str, answer: Answer) -> bytes:
     if answer.status != 200:
-        raise ValueError(f"{at}{path} answers {answer.status} {answer.reason}")
+        raise ValueError(f"{endpoint}{path} answers {answer.status} {answer.reason}")
     return answer.body
 
 
 async def ask(
     method: str,
-    at: Endpoint,
+    endpoint: Endpoint,
     path: str,
     timeout_s: float,
     headers: Mapping[str, str] | None = None,
@@ -127,13 +127,13 @@ async def ask(
     the last byte of the answer, however slowly the other side sends; a cancelled task ends it at once. Raises OSError,
     TimeoutError included, and ValueError for an answer that is not HTTP, or too long.
     """
-    fields = {"host": str(at), "connection": "close", **(headers or {})}
+    fields = {"host": str(endpoint), "connection": "close", **(headers or {})}
     if body or method == "POST":
         fields["content-length"] = str(len(body))
     request = h11.Request(method=method, target=path, headers=list(fields.items()))
     try:
         async with asyncio.timeout(timeout_s):
-            reader, writer = await asyncio.open_connection(at.host.strip("[]"), at.port, ssl=trusting)
+            reader, writer = await asyncio.open_connection(endpoint.host.strip("[]"), endpoint.port, ssl=trusting)
             try:
                 return await _exchange(reader, writer, request, body)
             finally:
@@ -141,7 +141,7 @@ async def ask(
     except TimeoutError:
         raise TimeoutError(f"no complete response within {timeout_s:g} s") from None
     except h11.ProtocolError as error:
-        raise ValueError(f"{at}{path} does not respond with HTTP: {error}") from None
+        raise ValueError(f"{endpoint}{path} does not respond with HTTP: {error}") from None
 
 
 async def _exchange(
@@ -172,15 +172,15 @@ async def _exchange(
                 raise h11.RemoteProtocolError("the connection closed without a response")
 
 
-async def first_line(at: Endpoint, words: bytes = b"") -> bytes:
+async def first_line(endpoint: Endpoint, request: bytes = b"") -> bytes:
     """What a server of any protocol says first when it is told these words, or asked for `/` over HTTP; empty when it
     ends the connection. Raises OSError. It has no time limit.
     """
-    reader, writer = await asyncio.open_connection(at.host.strip("[]"), at.port)
+    reader, writer = await asyncio.open_connection(endpoint.host.strip("[]"), endpoint.port)
     try:
-        writer.write(words or f"GET / HTTP/1.0\r\nhost: {at}\r\n\r\n".encode())
+        writer.write(request or f"GET / HTTP/1.0\r\nhost: {endpoint}\r\n\r\n".encode())
         return await reader.readline()
     except ValueError:  # a line beyond the reader's limit
-        raise OSError(f"{at} sent a line of more than 64 KiB") from None
+        raise OSError(f"{endpoint} sent a line of more than 64 KiB") from None
     finally:
         writer.transport.abort()

@@ -39,29 +39,29 @@ ticks=$(sed "s/.*) //" "/proc/$process/stat" 2> /dev/null | cut -d " " -f 20)
 Process = asyncio.subprocess.Process
 
 
-def environment(also: Iterable[str] = (), given: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment(also: Iterable[str] = (), extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """What a program is told: variables of PASSED and of `also`, and those given. Tokens pass only if given."""
     names = (*PASSED, *also)
-    kept = {name: value for name, value in os.environ.items() if name not in SECRETS and _is_of(name, names)}
-    return {**kept, **(given or {})}
+    inherited = {name: value for name, value in os.environ.items() if name not in SECRETS and _is_of(name, names)}
+    return {**inherited, **(extra or {})}
 
 
 def _is_of(name: str, names: Iterable[str]) -> bool:
-    return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in names)
+    return any(name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern for pattern in names)
 
 
 async def start(
-    *words: str, also: Iterable[str] = (), given: Mapping[str, str] | None = None, **options: Any
+    *argv: str, also: Iterable[str] = (), extra: Mapping[str, str] | None = None, **options: Any
 ) -> Process:
     """Starts a program; `options` are those of `asyncio.create_subprocess_exec`. Raises OSError."""
-    return await asyncio.create_subprocess_exec(*words, env=environment(also, given), **options)
+    return await asyncio.create_subprocess_exec(*argv, env=environment(also, extra), **options)
 
 
 def run(
-    words: list[str],
+    argv: list[str],
     *,
     also: Iterable[str] = (),
-    given: Mapping[str, str] | None = None,
+    extra: Mapping[str, str] | None = None,
     text: bool = True,
     stdout: int | IO[Any] | None = subprocess.PIPE,
     stderr: int | IO[Any] | None = subprocess.PIPE,
@@ -70,11 +70,11 @@ def run(
     """Runs a program to its end and keeps what it writes; `options` are those of `subprocess.run`. Raises OSError and
     subprocess.SubprocessError.
     """
-    told = environment(also, given)
-    return subprocess.run(words, env=told, text=text, stdout=stdout, stderr=stderr, **{"check": False, **options})
+    variables = environment(also, extra)
+    return subprocess.run(argv, env=variables, text=text, stdout=stdout, stderr=stderr, **{"check": False, **options})
 
 
-async def start_guarded(*words: str, **options: Any) -> Process:
+async def start_guarded(*argv: str, **options: Any) -> Process:
     """Starts a program that ends with the lab, also where that is killed: a guard kills it when the lab's end of a
     pipe is gone. The kernel's own signal of a parent's death is lost where a program changes its user, as QEMU does.
     """
@@ -83,7 +83,7 @@ async def start_guarded(*words: str, **options: Any) -> Process:
     guard = await start("sh", "-c", GUARD, "guard", stdin=pipe, stdout=nowhere, stderr=nowhere, start_new_session=True)
     assert guard.stdin is not None
     try:
-        process = await start(*words, **options)
+        process = await start(*argv, **options)
     except BaseException:
         guard.stdin.close()
         raise

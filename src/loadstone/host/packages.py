@@ -22,14 +22,14 @@ def install(packages: Sequence[str]) -> None:
         )
     if os.geteuid() != 0:
         raise PlatformError(f"Installing packages requires root. Run `sudo apt-get install {' '.join(packages)}`.")
-    words = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *packages]
+    argv = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *packages]
     with _nothing_starts():
-        for command in (["apt-get", "update", "-q"], words):
-            given = {"DEBIAN_FRONTEND": "noninteractive"}
-            done = launch.run(command, also=("APT_CONFIG", *launch.OF_PROXIES), given=given, timeout=INSTALLED_S)
+        for command in (["apt-get", "update", "-q"], argv):
+            extra = {"DEBIAN_FRONTEND": "noninteractive"}
+            done = launch.run(command, also=("APT_CONFIG", *launch.OF_PROXIES), extra=extra, timeout=INSTALLED_S)
             if done.returncode:
-                said = (done.stderr or done.stdout).strip()[-400:]
-                raise PlatformError(f"`{' '.join(command)}` ended with code {done.returncode}: {said}")
+                output = (done.stderr or done.stdout).strip()[-400:]
+                raise PlatformError(f"`{' '.join(command)}` ended with code {done.returncode}: {output}")
 
 
 @contextlib.contextmanager

@@ -57,8 +57,8 @@ class Child:
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
         if code in KILLED:
             how += ", killed, perhaps because it exceeded its memory limit"
-        said = self.log.read_text(errors="replace").strip().splitlines()[-1:]
-        return " ".join([how, *(line[-200:] for line in said)])
+        last_lines = self.log.read_text(errors="replace").strip().splitlines()[-1:]
+        return " ".join([how, *(line[-200:] for line in last_lines)])
 
     async def stop(self) -> None:
         """Ends it and everything it started."""
@@ -76,7 +76,7 @@ async def stop_all(services: Mapping[str, Stoppable]) -> None:
 
 
 async def begin(
-    words: list[str],
+    argv: list[str],
     log: Path,
     command: list[str],
     readiness: Readiness = Readiness.LINE,
@@ -90,8 +90,8 @@ async def begin(
     try:
         with log.open("wb") as errors:
             process = await launch.start(
-                *words,
-                given=secrets,
+                *argv,
+                extra=secrets,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
@@ -126,9 +126,9 @@ async def _first_line(process: asyncio.subprocess.Process, command: list[str], l
         line = await asyncio.wait_for(process.stdout.readline(), START_S)
         if line:
             return line.decode(errors="replace")
-    said = log.read_text(errors="replace").strip()[-500:]
-    state = "ended" if process.returncode is not None or said else "stayed silent"
-    raise ServiceError(f"`{' '.join(command[:2])}` {state} instead of getting ready: {said or 'it wrote nothing'}")
+    output = log.read_text(errors="replace").strip()[-500:]
+    state = "ended" if process.returncode is not None or output else "stayed silent"
+    raise ServiceError(f"`{' '.join(command[:2])}` {state} instead of getting ready: {output or 'it wrote nothing'}")
 
 
 def _signal_group(pid: int, number: signal.Signals) -> None:

@@ -50,10 +50,10 @@ def preload() -> str:
         path = Path(folder) / PRELOAD
         if path.is_file():
             return str(path)
-    found = importlib.util.find_spec("loadstone.pair_preload")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("loadstone.pair_preload")
+    if spec is None or spec.origin is None:
         raise PlatformError(f"The library for pairs is not installed. {LEFT_OUT}")
-    return found.origin
+    return spec.origin
 
 
 def resolved(command: list[str]) -> list[str]:

@@ -73,10 +73,10 @@ def _counted_split(journal: ResourceJournal, name: str, cores: set[int]) -> Grou
     path = _made(journal, ROOT / "cpuacct" / f"{journal.name}-{name}")
     if not cores:
         return Group((path,), path / "cpuacct.usage")
-    kept = _made(journal, ROOT / "cpuset" / f"{journal.name}-{name}")
-    (kept / "cpuset.mems").write_text((ROOT / "cpuset" / "cpuset.mems").read_text())
-    (kept / "cpuset.cpus").write_text(",".join(map(str, sorted(cores))))
-    return Group((path, kept), path / "cpuacct.usage")
+    group = _made(journal, ROOT / "cpuset" / f"{journal.name}-{name}")
+    (group / "cpuset.mems").write_text((ROOT / "cpuset" / "cpuset.mems").read_text())
+    (group / "cpuset.cpus").write_text(",".join(map(str, sorted(cores))))
+    return Group((path, group), path / "cpuacct.usage")
 
 
 def is_unified() -> bool:

@@ -91,9 +91,11 @@ class WideNetwork:
         """A member's own address on it."""
         return str(self.subnet[member.number])
 
-    def peers(self, own: Member) -> tuple[Member, ...]:
+    def peers(self, member_here: Member) -> tuple[Member, ...]:
         """Members that get what one sends to all, or to a machine."""
-        return tuple(one for one in self.members if one != own and (one.is_side or own.is_side))
+        return tuple(
+            member for member in self.members if member != member_here and (member.is_side or member_here.is_side)
+        )
 
 
 VXLAN_PORT = 4789
@@ -151,10 +153,10 @@ class Fabric:
                 self.networks[name] = await _guarded(self._make, name)
         return self.networks[name]
 
-    async def join(self, wide: WideNetwork, own: Member) -> None:
+    async def join(self, wide: WideNetwork, member_here: Member) -> None:
         """Makes this host's bridge of a network over several hosts. Raises PlatformError."""
         async with _choosing():
-            self.networks[wide.name] = await _guarded(self._make_wide, wide, own)
+            self.networks[wide.name] = await _guarded(self._make_wide, wide, member_here)
 
     async def tap(self, network: str, mbit_per_s: float | None, has_twin: bool = False) -> NetworkInterface:
         """A line for a virtual machine that starts inside the namespace, or two of them. Raises PlatformError."""
@@ -188,24 +190,24 @@ class Fabric:
         self._make_bridge(network)
         return network
 
-    def _make_wide(self, wide: WideNetwork, own: Member) -> Network:
-        address = wide.address(own)
+    def _make_wide(self, wide: WideNetwork, member_here: Member) -> Network:
+        address = wide.address(member_here)
         network = Network(wide.name, wide.subnet, len(wide.members), address, VXLAN_MTU)
         self._make_bridge(network)
         tunnel = f"{self.journal.name}-x{len(self.networks)}"
         self.journal.note("link", name=tunnel)
         with netlink.IPRoute() as routes:
-            settings = {"vxlan_id": wide.number, "vxlan_local": own.underlay, "vxlan_port": VXLAN_PORT}
+            settings = {"vxlan_id": wide.number, "vxlan_local": member_here.underlay, "vxlan_port": VXLAN_PORT}
             routes.link("add", ifname=tunnel, kind="vxlan", vxlan_learning=0, **settings)
             routes.link("set", index=_index(routes, tunnel), net_ns_fd=self.namespace)
         with netlink.NetNS(self.namespace) as inside:
             index = _index(inside, tunnel)
             inside.link("set", index=index, mtu=VXLAN_MTU)
-            for peer in wide.peers(own):
+            for peer in wide.peers(member_here):
                 inside.fdb("append", ifindex=index, lladdr=ALL, dst=peer.underlay)
-            for other in wide.members:
-                if other != own:
-                    inside.fdb("add", ifindex=index, lladdr=mac_of(wide.address(other)), dst=other.underlay)
+            for neighbour in wide.members:
+                if neighbour != member_here:
+                    inside.fdb("add", ifindex=index, lladdr=mac_of(wide.address(neighbour)), dst=neighbour.underlay)
             _join(inside, tunnel, network.name)
         self._send_everywhere(network.name)
         return network
@@ -251,12 +253,12 @@ class Fabric:
                 _join(inside, nic.interface, nic.network)
                 return
             # What leaves the machine is slowed on a link of its own behind the tap, what goes to it on the tap.
-            own, near, far = (f"{nic.interface}{end}" for end in ("b", "n", "f"))
-            inside.link("add", ifname=own, kind="bridge", br_forward_delay=0)
-            inside.link("set", index=_index(inside, own), state="up")
+            bridge, near, far = (f"{nic.interface}{end}" for end in ("b", "n", "f"))
+            inside.link("add", ifname=bridge, kind="bridge", br_forward_delay=0)
+            inside.link("set", index=_index(inside, bridge), state="up")
             inside.link("add", ifname=near, kind="veth", peer={"ifname": far})
-            _join(inside, nic.interface, own)
-            _join(inside, near, own)
+            _join(inside, nic.interface, bridge)
+            _join(inside, near, bridge)
             _join(inside, far, nic.network)
             _slow(inside, near, mbit_per_s)
             _slow(inside, nic.interface, mbit_per_s)
@@ -277,16 +279,16 @@ class Fabric:
             _join(inside, far, nic.network)
             if mbit_per_s is not None:
                 _slow(inside, far, mbit_per_s)
-        with netlink.NetNS(nic.namespace) as own:
-            own.link("set", index=_index(own, "lo"), state="up")
-            index = _index(own, nic.interface)
-            own.link("set", index=index, address=nic.mac)
-            own.addr("add", index=index, address=nic.address, prefixlen=nic.prefix)
-            own.link("set", index=index, state="up")
+        with netlink.NetNS(nic.namespace) as namespace:
+            namespace.link("set", index=_index(namespace, "lo"), state="up")
+            index = _index(namespace, nic.interface)
+            namespace.link("set", index=index, address=nic.mac)
+            namespace.addr("add", index=index, address=nic.address, prefixlen=nic.prefix)
+            namespace.link("set", index=index, state="up")
             if mbit_per_s is not None:
-                _slow(own, nic.interface, mbit_per_s)
+                _slow(namespace, nic.interface, mbit_per_s)
             if nic.network.startswith(PUBLIC):
-                own.route("add", dst="default", gateway=nic.host)
+                namespace.route("add", dst="default", gateway=nic.host)
 
 
 def address_of(nics: Mapping[str, NetworkInterface]) -> str | None:
@@ -311,7 +313,7 @@ def line_counters(pid: int, nics: Mapping[str, NetworkInterface]) -> dict[str, d
         name, _, rest = line.partition(":")
         network = by_interface.get(name.strip())
         if network is not None:
-            fields = [int(word) for word in rest.split()]
+            fields = [int(field) for field in rest.split()]
             received = {"bytes": fields[0], "drop": fields[3]}
             sent = {"bytes": fields[8], "drop": fields[11]}
             if name.strip().startswith(TAP):
@@ -354,7 +356,7 @@ def _routed() -> list[ipaddress.IPv4Network]:
     """Where this host's routes lead, the default one left out."""
     with netlink.IPRoute() as routes:
         answers = routes.get_routes(family=socket.AF_INET)
-        leads = [(one.get_attr("RTA_DST"), one["dst_len"]) for one in answers]
+        leads = [(route.get_attr("RTA_DST"), route["dst_len"]) for route in answers]
     return [ipaddress.IPv4Network(f"{address}/{length}", strict=False) for address, length in leads if address]
 
 
@@ -383,10 +385,10 @@ async def _choosing() -> AsyncIterator[None]:
         raise PlatformError(f"A network cannot be created: {error} Stop that process (`ss -xlp`).") from None
 
 
-async def _guarded(make: Any, *what: Any) -> Any:
+async def _guarded(make: Any, *arguments: Any) -> Any:
     """Makes something in a thread, since the library waits; raises PlatformError when the kernel refuses."""
     try:
-        return await asyncio.to_thread(make, *what)
+        return await asyncio.to_thread(make, *arguments)
     except (netlink.NetlinkError, OSError) as error:
         remedy = "Private networks require root; `network=user` works without root."
         raise PlatformError(f"A network cannot be created: {error}. {remedy}") from None

@@ -49,14 +49,14 @@ class ResourceJournal:
         """Short and unlike others': part of the names of what is made."""
         return self.folder.name
 
-    def note(self, kind: str, **what: str | int | float) -> None:
+    def note(self, kind: str, **details: str | int | float) -> None:
         """Writes down what is about to be made."""
-        self._journal.write(json.dumps({"kind": kind, **what}) + "\n")
+        self._journal.write(json.dumps({"kind": kind, **details}) + "\n")
 
-    def note_process(self, pid: int, what: str) -> None:
+    def note_process(self, pid: int, purpose: str) -> None:
         """Writes down a process; its start tells it from a later one of the same number."""
         with contextlib.suppress(ProcessLookupError):
-            self.note("process", pid=pid, start=start_of(pid), what=what)
+            self.note("process", pid=pid, start=start_of(pid), what=purpose)
 
 
 @asynccontextmanager
@@ -142,9 +142,9 @@ def _end_process(entry: Json) -> str:
         family = [process, *process.children(recursive=True)]
     except psutil.Error:
         return ended
-    for one in family:
+    for member in family:
         with contextlib.suppress(psutil.Error, OSError):
-            os.kill(one.pid, signal.SIGKILL)  # psutil would compare start times by the clock
+            os.kill(member.pid, signal.SIGKILL)  # psutil would compare start times by the clock
     psutil.wait_procs(family, GONE_S)
     return f"{entry['what']} (process {entry['pid']})"
 
@@ -183,9 +183,9 @@ def _remove_unfinished(entry: Json) -> str:
 
 def _run(entry: Json) -> str:
     """Something of another program's: a command takes it away, and says by its exit code whether it was there."""
-    words: list[str] = entry["undo"].split("\0")
+    argv: list[str] = entry["undo"].split("\0")
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        if launch.run(words, also=launch.OF_PODMAN, timeout=30).returncode == 0:
+        if launch.run(argv, also=launch.OF_PODMAN, timeout=30).returncode == 0:
             return str(entry["what"])
     return ""
 

@@ -39,8 +39,8 @@ class MachineMaker:
 
     async def _link(self, name: str, spec: MachineSpec, network: str, attachment: Attachment) -> NetworkInterface:
         speed = spec.mbit_per_s if network == PUBLIC else None
-        own = network == PUBLIC and spec.lines is Lines.OWN
-        bridge = f"{network}{len(self.fabric.networks) + 1}" if own else network
+        is_private = network == PUBLIC and spec.lines is Lines.OWN
+        bridge = f"{network}{len(self.fabric.networks) + 1}" if is_private else network
         if attachment in (Attachment.TAP, Attachment.TWO_TAPS):
             return await self.fabric.tap(bridge, speed, has_twin=attachment is Attachment.TWO_TAPS)
         return await self.fabric.link(bridge, f"{self.journal.name}-{name}", speed)

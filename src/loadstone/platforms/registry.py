@@ -35,23 +35,23 @@ def platform_kind(name: str) -> PlatformKind:
 def machine_kind() -> type[MachineSpec]:
     """What can be said of machines of all platforms together, for reading what users wrote."""
     names = tuple(platform_kinds())
-    own: dict[str, Any] = {
+    extra_fields: dict[str, Any] = {
         name: (field.annotation, field)
         for kind in platform_kinds().values()
         for name, field in kind.own.model_fields.items()
     }
     described = f"{', '.join(f'`{name}`' for name in names[:-1])} or `{names[-1]}`"
     named: Any = (Literal[names], Field(default=PROCESS, description=described))
-    return create_model("MachineSpec", __base__=MachineSpec, platform=named, **own)
+    return create_model("MachineSpec", __base__=MachineSpec, platform=named, **extra_fields)
 
 
 RoleSettings = Mapping[str, Mapping[str, object]]
 """Settings of machines by role, as `db`, or by copy and role, as `2.web`."""
 
 
-def read_machine(given: Mapping[str, object] | str) -> MachineSpec:
+def read_machine(declared: Mapping[str, object] | str) -> MachineSpec:
     """A machine from its settings, or from `platform=vm,cpus=2,memory=1024`. Raises UsageError."""
-    settings = settings_of(given) if isinstance(given, str) else given
+    settings = settings_of(declared) if isinstance(declared, str) else declared
     if "platform" in settings:
         platform_kind(str(settings["platform"]))
     return from_settings(machine_kind(), "machine", settings)
@@ -97,13 +97,13 @@ def refuse_unknown_roles(roles: RoleSettings, copies: Mapping[str, int]) -> None
             raise UsageError(f"There is no copy {number} of `{role}`. There are {known[role]}, counted from 1.")
 
 
-def role_settings(given: Mapping[str, object]) -> tuple[dict[str, object], dict[str, dict[str, object]]]:
+def role_settings(declared: Mapping[str, object]) -> tuple[dict[str, object], dict[str, dict[str, object]]]:
     """Divides settings as users write them: those of all machines, and those of single ones, as `db.disk` or
     `2.web.pin`, by their role.
     """
-    common = {name: value for name, value in given.items() if "." not in name}
+    common = {name: value for name, value in declared.items() if "." not in name}
     roles: dict[str, dict[str, object]] = {}
-    for name, value in given.items():
+    for name, value in declared.items():
         selector, _, key = name.rpartition(".")
         if selector:
             roles.setdefault(selector, {})[key] = value
@@ -117,7 +117,7 @@ def refuse_foreign(machine: MachineSpec, names: Iterable[str]) -> None:
     kind = platform_kind(machine.platform)
     foreign = sorted(set(names) - kind.settings)
     if foreign:
-        others = [other.name for other in platform_kinds().values() if foreign[0] in other.settings]
+        others = [kind.name for kind in platform_kinds().values() if foreign[0] in kind.settings]
         remedy = f"Use --platform {' or '.join(others)}, or remove the setting."
         raise UsageError(f"A {kind.title} has no `{foreign[0]}`. {remedy}")
 

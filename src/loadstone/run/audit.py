@@ -72,8 +72,8 @@ def write_audits(folders: Mapping[str, RunFolder], before: Holdings | None, afte
     if before is None or after is None:
         return
     broken = [f"not so: {rule.rule} ({rule.broken} times)" for rule in after.rules if rule.broken]
-    for what, folder in folders.items():
-        begin, end = before.of(what), after.of(what)
+    for kind, folder in folders.items():
+        begin, end = before.of(kind), after.of(kind)
         total = (int(end.sum, 16) - int(begin.sum, 16)) % HASHES
-        content = {"what": what, "count": end.count - begin.count, "sum": f"{total:016x}", "broken_rules": broken}
+        content = {"what": kind, "count": end.count - begin.count, "sum": f"{total:016x}", "broken_rules": broken}
         folder.write(AUDIT, content)

@@ -112,8 +112,8 @@ def _own_limits(workload: Workload) -> OwnLimits:
     each += [(name, operation.percentiles_s) for name, operation in workload.operations.items()]
     percentiles = tuple(
         PercentileLimit(name, float(key.removeprefix("p")), most_s)
-        for name, asked in each
-        for key, most_s in asked.items()
+        for name, limits in each
+        for key, most_s in limits.items()
     )
     return OwnLimits(workload.limits.errors_pct, percentiles, workload.limits.throughput_per_s)
 
@@ -154,9 +154,9 @@ def mean_pause_s(pacing: Pacing) -> float:
 
 
 def _shortest_limit_s(workload: Workload) -> float:
-    own = [op.limit.good_s for op in workload.operations.values() if isinstance(op.limit, TimeLimit)]
+    good_s = [op.limit.good_s for op in workload.operations.values() if isinstance(op.limit, TimeLimit)]
     by_time = [op for op in workload.operations.values() if not isinstance(op.limit, RateLimit)]
-    return min([*own, workload.limits.good_s] if by_time else own or [workload.limits.good_s])
+    return min([*good_s, workload.limits.good_s] if by_time else good_s or [workload.limits.good_s])
 
 
 def _line_s(workload: Workload, operation: Operation) -> float:

@@ -18,30 +18,32 @@ from loadstone.model.workload import Workload
 from loadstone.platforms.registry import RoleSettings, read_machine
 
 
-def make_manifest(**what: Any) -> Manifest:
+def make_manifest(**fields: Any) -> Manifest:
     """A manifest of a run that begins now on this machine; `what` are its other fields."""
-    return Manifest(**_here(), **what)
+    return Manifest(**_here(), **fields)
 
 
-def make_study_manifest(**what: Any) -> StudyManifest:
+def make_study_manifest(**fields: Any) -> StudyManifest:
     """The declaration of a study that begins now on this machine; `what` are its other fields."""
-    return StudyManifest(**_here(), **what)
+    return StudyManifest(**_here(), **fields)
 
 
 def _here() -> dict[str, Any]:
     return {
         "started": datetime.now(UTC).isoformat(),
-        "command": tuple(word.encode("utf-8", "replace").decode() for word in (*_set_before(sys.argv), *sys.argv)),
+        "command": tuple(
+            argument.encode("utf-8", "replace").decode() for argument in (*_set_before(sys.argv), *sys.argv)
+        ),
         "versions": facts.versions(),
         "host": facts.facts(),
     }
 
 
-def _set_before(words: Sequence[str]) -> list[str]:
+def _set_before(argv: Sequence[str]) -> list[str]:
     """What the environment says of the command's options."""
-    name = next((word for word in words[1:] if not word.startswith("-")), "")
-    own = f"{ENVIRONMENT}_{name.upper().replace('-', '_')}_"
-    return [f"{key}={value}" for key, value in sorted(os.environ.items()) if name and key.startswith(own)]
+    name = next((argument for argument in argv[1:] if not argument.startswith("-")), "")
+    prefix = f"{ENVIRONMENT}_{name.upper().replace('-', '_')}_"
+    return [f"{key}={value}" for key, value in sorted(os.environ.items()) if name and key.startswith(prefix)]
 
 
 def system_record(system: System) -> SystemRecord:

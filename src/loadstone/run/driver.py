@@ -57,15 +57,15 @@ class Driving:
             yield line.decode(errors="replace"), _read(line)
         code = await self.process.wait()
         if code not in (0, 130):
-            said = self.log.read_text(errors="replace").strip()[-500:]
+            output = self.log.read_text(errors="replace").strip()[-500:]
             died = f"was killed by signal {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-            raise DriverError(f"The driver {died}: {said or 'it reported no reason'}")
+            raise DriverError(f"The driver {died}: {output or 'it said nothing'}")
 
-    async def tell(self, word: Document) -> None:
+    async def tell(self, message: Document) -> None:
         """Says a word to a driver that waits for it; one that is gone need not hear it."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self.process.stdin.write(json.dumps(word).encode() + b"\n")
+            self.process.stdin.write(json.dumps(message).encode() + b"\n")
             await self.process.stdin.drain()
 
     def end_early(self) -> None:
@@ -95,8 +95,8 @@ def _refuse_version(line: bytes) -> None:
             raise _wrong_version(schema)
 
 
-def _wrong_version(found: int) -> DriverError:
-    return DriverError(f"The installed driver speaks schema {found}, this is {EVENT_SCHEMA}. Run `make setup`.")
+def _wrong_version(schema: int) -> DriverError:
+    return DriverError(f"The installed driver speaks schema {schema}, this is {EVENT_SCHEMA}. Run `make setup`.")
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,9 @@ def check_plan(plan: Document) -> None:
     except subprocess.TimeoutExpired:
         raise DriverError(f"The driver did not compile the plan within {COMPILED_S:g} s.") from None
     if done.returncode:
-        said = done.stderr.strip().removeprefix("loadstone-driver: ")
+        message = done.stderr.strip().removeprefix("loadstone-driver: ")
         raise UsageError(
-            f"The workload cannot be played: {said or f'code {done.returncode}'}. Correct its declaration."
+            f"The workload cannot be played: {message or f'code {done.returncode}'}. Correct its declaration."
         )
 
 
@@ -137,8 +137,8 @@ def waiting(plan: Document, joining: Joining | None = None) -> Task:
 
 
 def _playing(options: tuple[str, ...], plan: Document, joining: Joining | None) -> Task:
-    words = ("run", *options, *(joining.options if joining else ()))
-    return Task(words, plan, is_joined=joining is not None)
+    argv = ("run", *options, *(joining.options if joining else ()))
+    return Task(argv, plan, is_joined=joining is not None)
 
 
 def simulating(plan: Document, station: Station) -> Task:
@@ -162,7 +162,7 @@ async def driving(task: Task, log: Path, role: str = "driver", cores: str = "") 
             stderr=errors,
             start_new_session=True,
             limit=LONGEST_LINE,
-            given={JOIN_TOKEN: join_token()} if task.is_joined else {},
+            extra={JOIN_TOKEN: join_token()} if task.is_joined else {},
         )
     try:
         assert process.stdin is not None

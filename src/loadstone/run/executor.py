@@ -286,9 +286,9 @@ class Executor:
         if dead and not self._over.is_set():
             self._note(dead, "it died during the run")
 
-    def _note(self, who: str, what: str) -> None:
+    def _note(self, who: str, trouble: str) -> None:
         at_s = None if self._origin_s is None else time.monotonic() - self._origin_s
-        self.troubles.append(TroubleRecord(who, what, at_s))
+        self.troubles.append(TroubleRecord(who, trouble, at_s))
         self._end_early()
 
     def _end_early(self) -> None:

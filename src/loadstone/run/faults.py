@@ -24,17 +24,19 @@ class Injector:
         """Waits for its time after the start at `origin_s` of the monotonic clock, then does it."""
         await asyncio.sleep(max(0.0, origin_s + self.lead_s + self.planned.at_s - time.monotonic()))
         machine = next(iter(self.testbed.machines.values()))
-        at = time.time()
-        self.record = FaultRecord(self.planned.kind, at)
+        now_s = time.time()
+        self.record = FaultRecord(self.planned.kind, now_s)
         try:
             await machine.fail(self.planned.kind)
         except PlatformError as error:
-            self.record = FaultRecord(self.planned.kind, at, refused=str(error))
+            self.record = FaultRecord(self.planned.kind, now_s, refused=str(error))
 
     def concluded(self) -> FaultRecord | None:
         """What was done, with what became of the machine by now."""
         if self.record is None:
             return None
         machine = next(iter(self.testbed.machines.values()))
-        later = {name: at for name, at in machine.recovery.items() if at >= self.record.at_unix_s}
+        later = {
+            name: recovered_s for name, recovered_s in machine.recovery.items() if recovered_s >= self.record.at_unix_s
+        }
         return replace(self.record, live_unix_s=later.get("live"), protected_unix_s=later.get("protected"))

@@ -108,8 +108,8 @@ def _part(part: Part, phases: Phases) -> Json:
     workload = part.workload
     target = part.targets[0] if part.targets else None
     states = workload.states()
-    index = {name: at for at, name in enumerate(states)}
-    operations = {name: at for at, name in enumerate(workload.operations)}
+    index = {name: index for index, name in enumerate(states)}
+    operations = {name: index for index, name in enumerate(workload.operations)}
     owners = data_sessions(workload, part.load, phases)
     size = DataSize(owners, rows(workload, owners))
     if isinstance(part.load, Arrivals) and shares(workload).operations_per_session is None:
@@ -117,7 +117,7 @@ def _part(part: Part, phases: Phases) -> Json:
         raise UsageError(f"User sessions of `{workload.name}` never end, so they cannot arrive at a rate. {remedy}")
     return {
         "load": _load(part.load, phases, owners),
-        "targets": [target_plan(one) for one in part.targets],
+        "targets": [target_plan(target) for target in part.targets],
         "workload": {
             "name": workload.name,
             "values": [_value(name, value, size, index) for name, value in workload.values.items()],
@@ -179,10 +179,10 @@ def data_sessions(workload: Workload, load: Load, phases: Phases) -> int:
 
 def _load(load: Load, phases: Phases, owners: int) -> Json:
     if isinstance(load, Population):
-        stages = [] if load.is_even else [_session_stage(one) for one in load.steady_stages(phases.steady_s)]
+        stages = [] if load.is_even else [_session_stage(stage) for stage in load.steady_stages(phases.steady_s)]
         return {"kind": "population", "sessions": load.sessions} | ({"path": stages} if stages else {})
     if load.trace_s:
-        path: Json = {"kind": "trace", "at_ns": [_ns(at) for at in load.instants(phases)]}
+        path: Json = {"kind": "trace", "at_ns": [_ns(instant) for instant in load.instants(phases)]}
     else:
         stages = [
             {"length_ns": _ns(stage.seconds), "from_per_s": stage.from_per_s, "to_per_s": stage.to_per_s}
@@ -203,16 +203,16 @@ def _session_stage(stage: SessionStage) -> Json:
 
 
 def _process(process: Process) -> Json:
-    own = {ProcessKind.BURSTY: "dispersion", ProcessKind.SELF_SIMILAR: "hurst"}.get(process.kind)
-    return {"kind": process.kind, **({own: process.scatter} if own else {})}
+    parameter = {ProcessKind.BURSTY: "dispersion", ProcessKind.SELF_SIMILAR: "hurst"}.get(process.kind)
+    return {"kind": process.kind, **({parameter: process.scatter} if parameter else {})}
 
 
 def needs_tls(workload: Workload, operation: Operation, target: Target | None) -> bool:
     """Whether an operation goes over TLS: its own word, the workload's, or what the target has."""
-    for word in (operation.tls, workload.target.tls):
-        if word is not None:
-            return word
-    shop_front = any(other.tls for other in workload.operations.values())
+    for has_tls in (operation.tls, workload.target.tls):
+        if has_tls is not None:
+            return has_tls
+    shop_front = any(candidate.tls for candidate in workload.operations.values())
     return not shop_front and target is not None and target.http is None and target.https is not None
 
 
@@ -252,8 +252,8 @@ def _operation(workload: Workload, name: str, target: Target | None) -> Json:
         scheme = "https" if secure else "http"
         raise UsageError(f"Operation `{name}` of `{workload.name}` needs {scheme}. Add --target {scheme}://HOST:PORT.")
     site = _site(target, secure)
-    own = {TARGET: site} if TARGET not in workload.values else {}
-    coded = {name: quote(address, safe="") for name, address in own.items()}
+    targets = {TARGET: site} if TARGET not in workload.values else {}
+    coded = {name: quote(address, safe="") for name, address in targets.items()}
     return {
         **_request(workload, operation, name, site),
         "usual_bytes": operation.document_bytes,
@@ -261,20 +261,22 @@ def _operation(workload: Workload, name: str, target: Target | None) -> Json:
         "limit": _limit(workload, operation),
         "endings": [{"name": name, **ending.model_dump()} for name, ending in operation.endings.items()],
         "uploads": [{"field": field, **upload.model_dump()} for field, upload in operation.uploads.items()],
-        "before": [_around(workload, operation, one, name, site) for one in operation.before_it],
-        "after": [_around(workload, operation, one, name, site) for one in operation.after_it],
+        "before": [_around(workload, operation, request, name, site) for request in operation.before_it],
+        "after": [_around(workload, operation, request, name, site) for request in operation.after_it],
         "images": None if operation.images is None else operation.images.model_dump(),
-        "websocket": [_planned(step, own) for step in operation.websocket],
+        "websocket": [_planned(step, targets) for step in operation.websocket],
         "timeout_ns": _ns(operation.timeout_s),
     }
 
 
-def _planned(step: SocketStep, own: Mapping[str, str]) -> str | Json:
+def _planned(step: SocketStep, targets: Mapping[str, str]) -> str | Json:
     planned = step.planned()
     texts = ("send", "expect", "await")
     if isinstance(planned, str):
         return planned
-    return {key: filled(text, own) if key in texts and isinstance(text, str) else text for key, text in planned.items()}
+    return {
+        key: filled(text, targets) if key in texts and isinstance(text, str) else text for key, text in planned.items()
+    }
 
 
 def _site(target: Target | None, secure: bool) -> str:
@@ -295,17 +297,17 @@ def _around(workload: Workload, operation: Operation, request: RequestAround, na
 
 def _request(workload: Workload, request: Request, name: str, site: str) -> Json:
     checks = workload.checks
-    own = {TARGET: site} if TARGET not in workload.values else {}
-    coded = {name: quote(address, safe="") for name, address in own.items()}
+    targets = {TARGET: site} if TARGET not in workload.values else {}
+    coded = {name: quote(address, safe="") for name, address in targets.items()}
     return {
         "name": name,
         "scheme": site.partition(":")[0],
         "method": request.method,
         "path": filled(request.path, coded),
-        "query": _pairs(request.query, own),
-        "form": _pairs(request.form, own),
-        "body": None if request.body is None else filled(request.body, own),
-        "headers": _fields({key: filled(text, own) for key, text in headers_of(workload, request).items()}),
+        "query": _pairs(request.query, targets),
+        "form": _pairs(request.form, targets),
+        "body": None if request.body is None else filled(request.body, targets),
+        "headers": _fields({key: filled(text, targets) for key, text in headers_of(workload, request).items()}),
         "redirects": request.redirects,
         "expect": {
             "status": list(checks.status if request.status is None else request.status),
@@ -324,14 +326,14 @@ def _request(workload: Workload, request: Request, name: str, site: str) -> Json
     }
 
 
-def _pairs(fields: Fields, own: Mapping[str, str]) -> list[Json]:
-    return [{"name": name, "value": filled(text, own)} for name, text in pairs_of(fields)]
+def _pairs(fields: Fields, targets: Mapping[str, str]) -> list[Json]:
+    return [{"name": name, "value": filled(text, targets)} for name, text in pairs_of(fields)]
 
 
 def headers_of(workload: Workload, request: Request) -> dict[str, str]:
     """What is sent with a request: its own headers, and those of all that it has no other of."""
-    own = {name.lower() for name in request.headers}
-    common = {name: text for name, text in workload.headers.items() if name.lower() not in own}
+    named = {name.lower() for name in request.headers}
+    common = {name: text for name, text in workload.headers.items() if name.lower() not in named}
     return {name: text for name, text in {**common, **request.headers}.items() if text}
 
 
@@ -413,11 +415,11 @@ def _generator(value: Value, size: DataSize) -> Json:
             n = size.of(value.n, value.n_per_session)
             return {"kind": "zipf", "n": n, "alpha": value.alpha, "first": value.first, "digits": value.digits}
         case User():
-            own = {"per_session": value.per_session, "first": value.first, "digits": value.digits}
-            return {"kind": "user", **own, "any": value.any}
+            settings = {"per_session": value.per_session, "first": value.first, "digits": value.digits}
+            return {"kind": "user", **settings, "any": value.any}
         case Table() if value.own and len(value.rows) < size.sessions:
-            what = f"{len(value.rows)} rows for {size.sessions} sessions, but each session needs its own row"
-            raise UsageError(f"A table of values has {what}. Add rows, or use fewer sessions.")
+            size_text = f"{len(value.rows)} rows for {size.sessions} sessions, but each session needs its own row"
+            raise UsageError(f"A table of values has {size_text}. Add rows, or use fewer sessions.")
         case Date():
             first, last = (_day(text) for text in (value.from_, value.to))
             return {"kind": "date", "from_days": min(first, last), "to_days": max(first, last)}

@@ -83,30 +83,30 @@ async def look(target: Target, workloads: Sequence[Workload]) -> tuple[str, ...]
     """What is to be known of the way to the target, as sentences. Raises UsageError with the cause and a remedy where a
     side of it cannot be measured.
     """
-    protocols = {one.connections.protocol if one.connections else "http1" for one in workloads}
+    protocols = {workload.connections.protocol if workload.connections else "http1" for workload in workloads}
     if "null" in protocols:
         return ()
-    asked = _asked(workloads)
-    first = asked if protocols == {"http1"} else ""  # what else is spoken, drivers alone speak
+    request = _asked(workloads)
+    first = request if protocols == {"http1"} else ""  # what else is spoken, drivers alone speak
     sides = ((target.http, None), (target.https, _context(target) if target.https else None))
     await asyncio.gather(*(_look(side, context, first) for side, context in sides if side is not None))
     protocol = "http2" if "http2" in protocols else "http1"
-    return (*_proxies(target), *await _look_by_driver(target, protocol, asked))
+    return (*_proxies(target), *await _look_by_driver(target, protocol, request))
 
 
-async def _look_by_driver(target: Target, protocol: str, asked: str) -> tuple[str, ...]:
+async def _look_by_driver(target: Target, protocol: str, request: str) -> tuple[str, ...]:
     """The same by the driver, where that may see another thing; returns notices. Raises UsageError."""
     named = [side for side in (target.http, target.https) if side is not None and not _is_address(side.host)]
     if not named and target.https is None and protocol == "http1":
         return ()
-    seen = await _seen({"target": target_plan(target), "protocol": protocol, "request": asked})
+    seen = await _seen({"target": target_plan(target), "protocol": protocol, "request": request})
     for side in seen.sides:
         endpoint = target.https if side.is_secure else target.http
         _refuse(side, f"{'https' if side.is_secure else 'http'}://{endpoint}")
     return tuple(dict.fromkeys(notice for side in seen.sides for notice in _address_notices(target, side)))
 
 
-async def _seen(asked: dict[str, object]) -> Seen:
+async def _seen(question: dict[str, object]) -> Seen:
     process = await launch.start(
         str(driver()),
         "look",
@@ -114,16 +114,16 @@ async def _seen(asked: dict[str, object]) -> Seen:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, errors = await process.communicate(json.dumps(asked).encode())
+    out, errors = await process.communicate(json.dumps(question).encode())
     if process.returncode != 0:
-        said = errors.decode(errors="replace").strip().removeprefix("loadstone-driver: ")
-        raise UsageError(f"The driver cannot prepare connections to this target: {said}.")
+        message = errors.decode(errors="replace").strip().removeprefix("loadstone-driver: ")
+        raise UsageError(f"The driver cannot prepare connections to this target: {message}.")
     return _SEEN.validate_json(out)
 
 
 def _refuse(side: SeenSide, about: str) -> None:
     """Raises UsageError for a side that the driver cannot measure."""
-    known = next((remedy for said, remedy in DRIVER_TLS.items() if said in side.detail), None)
+    known = next((remedy for sign, remedy in DRIVER_TLS.items() if sign in side.detail), None)
     if side.failed is None:
         return
     if known is not None and side.failed != "connection":
@@ -133,8 +133,8 @@ def _refuse(side: SeenSide, about: str) -> None:
     if side.failed == "http2":
         remedy = 'Enable HTTP/2 on the server, or set protocol = "http1" under [connections]'
         raise UsageError(f"{about} does not speak HTTP/2 ({side.detail}). {remedy}.")
-    what = "speak TLS with" if side.failed == "handshake" else "reach"
-    raise UsageError(f"The driver cannot {what} {about}: {side.detail}.")
+    action = "speak TLS with" if side.failed == "handshake" else "reach"
+    raise UsageError(f"The driver cannot {action} {about}: {side.detail}.")
 
 
 def _address_notices(target: Target, side: SeenSide) -> Iterator[str]:
@@ -170,8 +170,8 @@ def _asked(workloads: Sequence[Workload]) -> str:
     6455, section 4.1).
     """
     operations = [operation for workload in workloads for operation in workload.operations.values()]
-    plain = (one.path for one in operations if one.method == "GET" and "{" not in one.path)
-    method = "GET" if any(one.websocket for one in operations) else "HEAD"
+    plain = (operation.path for operation in operations if operation.method == "GET" and "{" not in operation.path)
+    method = "GET" if any(operation.websocket for operation in operations) else "HEAD"
     return f"{method} {encoded(next(plain, '/'))}"
 
 
@@ -195,20 +195,20 @@ class _ClosedError(UsageError):
     """A connection was taken, and closed without an answer."""
 
 
-async def _look(side: Endpoint, context: ssl.SSLContext | None, asked: str) -> None:
+async def _look(side: Endpoint, context: ssl.SSLContext | None, request: str) -> None:
     for _ in range(ATTEMPTS - 1):
         with contextlib.suppress(_ClosedError):
-            return await _ask(side, context, asked)
-    return await _ask(side, context, asked)
+            return await _ask(side, context, request)
+    return await _ask(side, context, request)
 
 
-async def _ask(side: Endpoint, context: ssl.SSLContext | None, asked: str) -> None:
+async def _ask(side: Endpoint, context: ssl.SSLContext | None, request: str) -> None:
     host, about = side.host.strip("[]"), f"{'https' if context else 'http'}://{side}"
     await _resolve(host, side.port)
     reader, writer = await _connect(host, side, context, about)
     try:
-        if asked:
-            await _first_answer(reader, writer, f"{asked} HTTP/1.1\r\nHost: {side}", about)
+        if request:
+            await _first_answer(reader, writer, f"{request} HTTP/1.1\r\nHost: {side}", about)
     finally:
         writer.close()
         with contextlib.suppress(OSError, ssl.SSLError, TimeoutError):
@@ -216,9 +216,9 @@ async def _ask(side: Endpoint, context: ssl.SSLContext | None, asked: str) -> No
 
 
 async def _resolve(host: str, port: int) -> None:
-    asked = asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    lookup = asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     try:
-        await asyncio.wait_for(asked, STEP_S)
+        await asyncio.wait_for(lookup, STEP_S)
     except (OSError, UnicodeError) as error:
         is_of_proxy = any(name != "no" for name in getproxies())
         remedy = " The driver uses no proxy, so this machine must resolve the name." if is_of_proxy else ""
@@ -265,16 +265,16 @@ def _refuse_without_identity(error: ssl.SSLError, about: str) -> None:
 
 
 def _cause(error: ssl.SSLCertVerificationError) -> str:
-    said = error.verify_message
-    if said.startswith(("Hostname mismatch", "IP address mismatch")):
-        return f"{said.rstrip('.')}. Use a name of the certificate in --target, or skip verification with --insecure"
-    return TLS_CAUSES.get(said, said)
+    message = error.verify_message
+    if message.startswith(("Hostname mismatch", "IP address mismatch")):
+        return f"{message.rstrip('.')}. Use a name of the certificate in --target, or skip verification with --insecure"
+    return TLS_CAUSES.get(message, message)
 
 
-async def _first_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asked: str, about: str) -> None:
+async def _first_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: str, about: str) -> None:
     """Any answer is one: what it must be, the workload says."""
     try:
-        writer.write(f"{asked}\r\nUser-Agent: loadstone\r\nAccept: */*\r\nConnection: close\r\n\r\n".encode())
+        writer.write(f"{request}\r\nUser-Agent: loadstone\r\nAccept: */*\r\nConnection: close\r\n\r\n".encode())
         head = await asyncio.wait_for(reader.readexactly(len("HTTP/")), ANSWER_S)
     except TimeoutError:
         raise UsageError(

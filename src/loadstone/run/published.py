@@ -33,13 +33,15 @@ def import_published(file: Path, sessions: Mapping[str, int], results: Path, nam
     if set(sessions) != set(published):
         wanted = ",".join(f"{workload}=N" for workload in published)
         raise UsageError(f"The number of sessions of each workload is missing. Add --sessions {wanted}.")
-    workloads = {one: load(one) for one in published}
-    for one, iterations in published.items():
-        _check(workloads[one], {page.name for figures in iterations.values() for page in figures.operations})
+    workloads = {name: load(name) for name in published}
+    for workload_name, iterations in published.items():
+        _check(workloads[workload_name], {page.name for figures in iterations.values() for page in figures.operations})
     counts = {len(iterations) for iterations in published.values()}
     seconds = {figures.steady_s for iterations in published.values() for figures in iterations.values()}
     profile = replace(PROFILES["full"].changed(steady_s=max(seconds)), iterations=max(counts))
-    criteria = [make_criteria(workloads[one], profile, Population(sessions[one]), shipped=False) for one in published]
+    criteria = [
+        make_criteria(workloads[name], profile, Population(sessions[name]), shipped=False) for name in published
+    ]
     manifest = make_manifest(
         name=name,
         imported=ImportedFrom(file.name, hashlib.sha256(read_bytes(file)).hexdigest()),

@@ -88,9 +88,9 @@ def _machines(spec: RunSpec) -> Mapping[str, MachineSpec]:
 
 def is_shipped(workload: Workload) -> bool:
     """Whether a workload is one that comes with the program, unchanged."""
-    own = workload.header.name
-    is_ours = shipped().get(own) == workload.folder and is_unchanged(own)
-    return is_ours and workload == load(f"{own}:{workload.mix_name}")
+    name = workload.header.name
+    is_ours = shipped().get(name) == workload.folder and is_unchanged(name)
+    return is_ours and workload == load(f"{name}:{workload.mix_name}")
 
 
 def _file_sets(spec: RunSpec) -> dict[str, int]:
@@ -121,9 +121,9 @@ async def _execute(
     async with (
         watched(spec.agents, authority) as hosts,
         fleet_for(spec.fleet, logs) as fleet,
-        testbed_of(spec.system, spec.clock, logs, spec.placement, needs, fleet) as made,
+        testbed_of(spec.system, spec.clock, logs, spec.placement, needs, fleet) as deployed,
     ):
-        testbed = replace(made, hosts=hosts) if fleet is None else on_fleet(made, hosts, fleet)
+        testbed = replace(deployed, hosts=hosts) if fleet is None else on_fleet(deployed, hosts, fleet)
         folder.change(target=testbed.about, machines=testbed.facts(), hosts=disclosed(fleet))
         folder.mark(Status.RUNNING)
         cores = driver_cores(spec)
@@ -143,7 +143,7 @@ def _notices(spec: RunSpec, target: Target) -> Iterator[str]:
         yield f"Users show the client certificate {target.identity.certificate}."
     if not target.is_local:
         return
-    parts = [Part(one.workload, one.load, (target,)) for one in spec.parts]
+    parts = [Part(part.workload, part.load, (target,)) for part in spec.parts]
     most = max(source_addresses(part, spec.profile.phases) for part in parts)
     if most > 1:
         last = f"127.0.0.{most}"

@@ -6,9 +6,9 @@ FIRST = 1
 """Number of the iteration that has the run's own seed: a run of one iteration is what its seed says."""
 
 
-def derived(seed: int, what: str, number: int) -> int:
+def derived(seed: int, purpose: str, number: int) -> int:
     """The seed, 0 to 2^63 - 1, of the `number`th of its kind below another."""
-    digest = hashlib.sha256(f"{seed}/{what}/{number}".encode()).digest()
+    digest = hashlib.sha256(f"{seed}/{purpose}/{number}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 

@@ -54,8 +54,8 @@ async def verify(
     `values` tells of each whether it is another in each visit. Raises UsageError for a target that is not there,
     DriverError.
     """
-    made = _written(text_without(frozenset()), folder / "all")
-    if fault := await _fault(made, target, 0):
+    written = _written(text_without(frozenset()), folder / "all")
+    if fault := await _fault(written, target, 0):
         return Verified((), (), fault)
     needless: list[str] = []
     unnoticed: list[str] = []
@@ -63,8 +63,8 @@ async def verify(
         tried = frozenset({value, *needless})
         if not await _fault(_written(text_without(tried), folder / f"without-{value}"), target, 0, TRIED_S):
             (unnoticed if differs else needless).append(value)
-    made = _written(text_without(frozenset(needless)), folder / "needed")
-    faults = await asyncio.gather(*(_fault(made, target, user) for user in range(USERS)))
+    written = _written(text_without(frozenset(needless)), folder / "needed")
+    faults = await asyncio.gather(*(_fault(written, target, user) for user in range(USERS)))
     return Verified(tuple(needless), tuple(unnoticed), next((fault for fault in faults if fault), None))
 
 
@@ -82,13 +82,13 @@ async def _fault(folder: Path, target: Target, user: int, most_s: float = math.i
         for name, operation in workload.operations.items()
     }
     number, refusal = 0, None
-    async for one in visit(replace(workload, operations=hurried), target, 1 + user, log):
+    async for operation in visit(replace(workload, operations=hurried), target, 1 + user, log):
         number += 1
-        if one.performed.kind and refusal is None:
-            refusal = _refusal(one, number)
+        if operation.performed.kind and refusal is None:
+            refusal = _refusal(operation, number)
     return refusal
 
 
-def _refusal(one: VisitedOperation, number: int) -> Refusal:
-    body = one.exchanges[-1].body if one.exchanges else ""
-    return Refusal(one.performed.operation, number, one.performed.detail, reason_of(body))
+def _refusal(operation: VisitedOperation, number: int) -> Refusal:
+    body = operation.exchanges[-1].body if operation.exchanges else ""
+    return Refusal(operation.performed.operation, number, operation.performed.detail, reason_of(body))

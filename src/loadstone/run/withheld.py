@@ -34,6 +34,6 @@ def _secret(variable: str) -> str:
         raise UsageError(f"A workload cannot use the variable {variable}, which is reserved for Loadstone. Rename it.")
     text = os.environ.get(variable, "")
     if len(text) < LEAST:
-        what = "is not set" if not text else f"is shorter than {LEAST} letters, so it cannot be withheld"
-        raise UsageError(f"The workload uses the variable {variable}, which {what}.")
+        problem = "is not set" if not text else f"is shorter than {LEAST} letters, so it cannot be withheld"
+        raise UsageError(f"The workload uses the variable {variable}, which {problem}.")
     return text

@@ -67,7 +67,8 @@ def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
         if name not in topology.choices:
             fitting = ", ".join(other.need for other in topologies_with(name))
             raise UsageError(
-                f"{CHOICES[name].about} applies to workloads of kind {fitting}; these need `{needs.need}`. Remove --{option}."
+                f"{CHOICES[name].about} applies to workloads of kind {fitting}; these need `{needs.need}`. "
+                f"Remove --{option}."
             )
         if chosen not in names_of(name):
             raise UsageError(f"There is no {option} `{chosen}`. {suggest(str(chosen), set(names_of(name)))}")

@@ -347,4 +347,4 @@ def test_other_hosts_are_shown_the_way_to_a_hosts_machines_once(tmp_path: Path) 
 
     use(engine, tmp_path, check)
     assert engine.asked_of("add_route") == ["d1", "d2", "s2"]
-    assert engine.words["d1", "add_route"] == {"block": engine.words["s1", "take"]["block"], "by": "10.0.0.4"}
+    assert engine.words["d1", "add_route"] == {"block": engine.words["s1", "take"]["block"], "gateway": "10.0.0.4"}

@@ -47,7 +47,7 @@ def test_no_list_lets_a_token_pass_unless_it_is_given(monkeypatch: pytest.Monkey
     assert launch.environment(launch.OF_ENGINE)["RAY_ADDRESS"] == "here"
     for also in (launch.OF_ENGINE, SECRETS, ("*",)):
         assert not set(SECRETS) & set(launch.environment(also))
-    assert launch.environment(given={JOIN_TOKEN: "given"})[JOIN_TOKEN] == "given"
+    assert launch.environment(extra={JOIN_TOKEN: "given"})[JOIN_TOKEN] == "given"
 
 
 def test_a_token_made_for_drivers_stays_out_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

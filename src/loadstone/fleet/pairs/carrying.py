@@ -21,15 +21,15 @@ SILENCE_S = 20.0
 """Longest wait for the next piece."""
 
 
-def _context(purpose: ssl.Purpose, papers: Apart) -> ssl.SSLContext:
-    context = ssl.create_default_context(purpose, cafile=str(papers.authority))
-    context.load_cert_chain(papers.certificate, papers.key)
+def _context(purpose: ssl.Purpose, credentials: Apart) -> ssl.SSLContext:
+    context = ssl.create_default_context(purpose, cafile=str(credentials.authority))
+    context.load_cert_chain(credentials.certificate, credentials.key)
     context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 
 @asynccontextmanager
-async def offered(file: Path, papers: Apart) -> AsyncIterator[int]:
+async def offered(file: Path, credentials: Apart) -> AsyncIterator[int]:
     """Hands a file to whoever shows a certificate of the pair's, while the block runs; the port where it does."""
 
     async def hand(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -40,18 +40,18 @@ async def offered(file: Path, papers: Apart) -> AsyncIterator[int]:
                 await writer.drain()
         writer.close()
 
-    context = _context(ssl.Purpose.CLIENT_AUTH, papers)
-    server = await asyncio.start_server(hand, papers.address, 0, ssl=context, ssl_handshake_timeout=CONNECT_S)
+    context = _context(ssl.Purpose.CLIENT_AUTH, credentials)
+    server = await asyncio.start_server(hand, credentials.address, 0, ssl=context, ssl_handshake_timeout=CONNECT_S)
     try:
         yield int(server.sockets[0].getsockname()[1])
     finally:
         server.close()
 
 
-async def fetched(into: Path, host: str, port: int, papers: Apart) -> None:
+async def fetched(into: Path, host: str, port: int, credentials: Apart) -> None:
     """Takes a file that another host hands out. Raises FleetError where it does not come whole; there is none then."""
     try:
-        connecting = asyncio.open_connection(host, port, ssl=_context(ssl.Purpose.SERVER_AUTH, papers))
+        connecting = asyncio.open_connection(host, port, ssl=_context(ssl.Purpose.SERVER_AUTH, credentials))
         reader, writer = await asyncio.wait_for(connecting, CONNECT_S)
         try:
             await _written(reader, into)
@@ -68,8 +68,8 @@ async def _written(reader: asyncio.StreamReader, into: Path) -> None:
         raise OSError(f"it would be {length} bytes long")
     with into.open("wb") as file:
         file.truncate(length)
-        for at in range(0, length, HOLE):
-            piece = await asyncio.wait_for(reader.readexactly(min(HOLE, length - at)), SILENCE_S)
+        for offset in range(0, length, HOLE):
+            piece = await asyncio.wait_for(reader.readexactly(min(HOLE, length - offset)), SILENCE_S)
             if piece.strip(b"\0"):
-                file.seek(at)
+                file.seek(offset)
                 file.write(piece)

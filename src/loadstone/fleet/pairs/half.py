@@ -51,8 +51,8 @@ class HostedHalf:
     _offers: dict[int, AsyncExitStack] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        papers = {"certificate": CERTIFICATE, "key": KEY, "authority": AUTHORITY}
-        self.apart = Apart(self.address, "", **{what: self.folder / file for what, file in papers.items()})
+        credentials = {"certificate": CERTIFICATE, "key": KEY, "authority": AUTHORITY}
+        self.apart = Apart(self.address, "", **{kind: self.folder / file for kind, file in credentials.items()})
 
     @property
     def folder(self) -> Path:
@@ -69,21 +69,21 @@ class HostedHalf:
 
     async def join(self, network: WideNetwork) -> None:
         """Joins the pair's network, which is on all hosts. Raises FleetError where this host is not a member."""
-        own = next((member for member in network.members if member.underlay == self.address), None)
-        if own is None:
+        this_member = next((member for member in network.members if member.underlay == self.address), None)
+        if this_member is None:
             raise FleetError(f"{self.address} is not a member of the network {network.name}.")
-        await self.maker.fabric.join(network, own)
+        await self.maker.fabric.join(network, this_member)
         await forward(self.maker.journal)
 
     async def start_witness(self) -> str:
         """Starts it; HOST:PORT where it answers. Raises FleetError."""
         generations = self.folder / "generations"
         generations.mkdir()
-        papers = papers_words(self.apart.certificate, self.apart.key, self.apart.authority)
-        words = [pair(), "witness", "--folder", str(generations), "--listen", f"{self.address}:0", *papers]
+        credentials = papers_words(self.apart.certificate, self.apart.key, self.apart.authority)
+        argv = [pair(), "witness", "--folder", str(generations), "--listen", f"{self.address}:0", *credentials]
         with (self.maker.logs / f"{self.name}-witness.log").open("wb") as log:
             process = await launch.start(
-                *words,
+                *argv,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
@@ -93,8 +93,8 @@ class HostedHalf:
         self.maker.journal.note_process(process.pid, f"witness of the pair {self.name}")
         assert process.stdout is not None
         try:
-            said = await asyncio.wait_for(process.stdout.readline(), READY_S)
-            return str(json.loads(said)["address"])
+            line = await asyncio.wait_for(process.stdout.readline(), READY_S)
+            return str(json.loads(line)["address"])
         except (TimeoutError, ValueError, KeyError):
             why = (self.maker.logs / f"{self.name}-witness.log").read_text(errors="replace").strip()
             raise FleetError(f"The witness of {self.name} did not start: {why[-300:]}") from None

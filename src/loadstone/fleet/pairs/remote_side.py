@@ -95,10 +95,10 @@ class RemoteSide(Side):
         """Has it done."""
         return await self.ask(ExecuteCommand(command, arguments))
 
-    async def order(self, do: str, **what: Any) -> None:
+    async def order(self, do: str, **details: Any) -> None:
         """Has its agent told; one whose host is gone needs none."""
         with contextlib.suppress(HostLostError):
-            await self.ask(OrderAgent(do, what))
+            await self.ask(OrderAgent(do, details))
 
     async def signal(self, number: Signals, *whom: str) -> None:
         """Has it sent."""

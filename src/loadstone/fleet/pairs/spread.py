@@ -85,9 +85,9 @@ class SpreadPair:
         where = await witness.ask(StartWitness())
         declared = {key: value for key, value in spec.declared.items() if key != "host"}
         message = MakeHalf(declared, network.name, where)
-        made = await asyncio.gather(*(side.ask(message) for side in sides))
-        _refuse_unlike(made, self.homes)
-        maker = _Sides(name, spec, network, dict(zip([side.host.name for side in sides], made, strict=True)), halves)
+        both = await asyncio.gather(*(side.ask(message) for side in sides))
+        _refuse_unlike(both, self.homes)
+        maker = _Sides(name, spec, network, dict(zip([side.host.name for side in sides], both, strict=True)), halves)
         context, guest = maker.context(here), maker.guest(here)
 
         async def booted() -> list[Side]:
@@ -104,16 +104,16 @@ class SpreadPair:
 
         async with goes_on(context, guest, booted, maker.beside, lose_store) as machine:
             machine.facts.update({**self.homes.told, "addresses": machine.facts.pop("networks")})
-            if not all(half.is_known for half in made):
-                await pass_gate(machine, made[0].build)
+            if not all(half.is_known for half in both):
+                await pass_gate(machine, both[0].build)
                 await asyncio.gather(*(side.ask(RememberBuild()) for side in sides))
             async with machine.kept():
                 yield machine
 
     def _machines(self) -> list[FleetHost]:
         """One host of each address, the pair's own first: several may be one machine."""
-        apart = (*self.homes.sides, self.homes.witness, *self.hosts.values())
-        return list({host.spec.address: host for host in reversed(apart)}.values())
+        remote = (*self.homes.sides, self.homes.witness, *self.hosts.values())
+        return list({host.spec.address: host for host in reversed(remote)}.values())
 
     async def _network(self, halves: Mapping[str, HalfHost], here: MachineMaker) -> WideNetwork:
         """Makes the network on all hosts, and on this machine where it is none of them: the first of its members, which
@@ -121,7 +121,7 @@ class SpreadPair:
         """
         at_sides = {host.spec.address for host in self.homes.sides}
         reached = [self.own_address, *(half.address for half in halves.values() if half.address != self.own_address)]
-        members = [Member(number, at, at in at_sides) for number, at in enumerate(reached, 1)]
+        members = [Member(number, index, index in at_sides) for number, index in enumerate(reached, 1)]
         taken = [network.subnet for network in here.fabric.networks.values()]
         name = f"wide{secrets.token_hex(3)}"
         subnet = await asyncio.to_thread(free_subnet, wide_block(), iter(taken))
@@ -135,25 +135,25 @@ class SpreadPair:
 
 async def _install_credentials(halves: Mapping[str, HalfHost], homes: Homes) -> None:
     """Gives the three hosts a certificate of an authority that is of this pair alone."""
-    apart = [home.spec.address for home in (*homes.sides, homes.witness)]
-    files = await asyncio.to_thread(reference.certificate, apart)
+    addresses = [home.spec.address for home in (*homes.sides, homes.witness)]
+    files = await asyncio.to_thread(reference.certificate, addresses)
     message = InstallCredentials(files[CERTIFICATE], files[KEY], files[AUTHORITY])
-    await asyncio.gather(*(half.ask(message) for half in halves.values() if half.address in apart))
+    await asyncio.gather(*(half.ask(message) for half in halves.values() if half.address in addresses))
 
 
-def _refuse_unlike(made: Sequence[HalfFacts], homes: Homes) -> None:
+def _refuse_unlike(halves: Sequence[HalfFacts], homes: Homes) -> None:
     """Raises FleetError where sides of these hosts would not be copies of each other."""
-    first, second = made
+    first, second = halves
     unlike = {
         "images for machines": (first.image, second.image),
         "guest kernels": (first.kernel, second.kernel),
         "builds of QEMU": (first.build, second.build),
     }
-    for what, (one, other) in unlike.items():
-        if one != other:
+    for title, (first_value, second_value) in unlike.items():
+        if first_value != second_value:
             names = " and ".join(host.name for host in homes.sides)
             remedy = "Install the same packages and the same Loadstone on both."
-            raise FleetError(f"{names} have different {what}: {one:.40} and {other:.40}. {remedy}")
+            raise FleetError(f"{names} have different {title}: {first_value:.40} and {second_value:.40}. {remedy}")
 
 
 @dataclass
@@ -167,22 +167,22 @@ class _Sides:
     """What sides are made of, by host."""
     halves: Mapping[str, HalfHost]
 
-    def nic(self, made: HalfFacts) -> NetworkInterface:
+    def nic(self, half: HalfFacts) -> NetworkInterface:
         """The machine's line, as its network knows it."""
-        return NetworkInterface(self.network.name, made.tap, "", made.address, made.mac, made.gateway)
+        return NetworkInterface(self.network.name, half.tap, "", half.address, half.mac, half.gateway)
 
     def side(self, name: str, home: HalfHost) -> RemoteSide:
         """A side of this name there, not started yet."""
-        made = self.made[home.host.name]
-        built = Image(self.spec.image, made.image, Path(), made.kernel, Path())
+        half = self.made[home.host.name]
+        built = Image(self.spec.image, half.image, Path(), half.kernel, Path())
         disk = PairDisk(self.spec.disk)
-        layout = PairLayout(self.name, self.spec.memory, built, self.nic(made), made.is_locked, disk)
-        return RemoteSide(layout, SideFiles(Path(made.folder), name), made.tap, home=home)
+        layout = PairLayout(self.name, self.spec.memory, built, self.nic(half), half.is_locked, disk)
+        return RemoteSide(layout, SideFiles(Path(half.folder), name), half.tap, home=home)
 
     def beside(self, name: str, primary: Side) -> RemoteSide:
         """A side on the other host."""
-        (other,) = (host for host in self.made if host != primary.place)
-        return self.side(name, self.halves[other])
+        (secondary,) = (host for host in self.made if host != primary.place)
+        return self.side(name, self.halves[secondary])
 
     def context(self, here: MachineMaker) -> MachineContext:
         """What a machine here would be made from."""
@@ -191,8 +191,8 @@ class _Sides:
 
     def guest(self, here: MachineMaker) -> Layout:
         """The same for what is told of it."""
-        made = next(iter(self.made.values()))
-        built = Image(self.spec.image, made.image, Path(), made.kernel, Path())
+        half = next(iter(self.made.values()))
+        built = Image(self.spec.image, half.image, Path(), half.kernel, Path())
         nowhere = Sockets(Path(), Path(), here.logs / f"{self.name}-a-console.log")
         return Layout(self.name, self.spec, Accelerator.TCG, built, nowhere, ())
 

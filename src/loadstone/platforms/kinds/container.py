@@ -57,14 +57,14 @@ class Container(LocalMachine):
         """Enters the group and the network, lays an overlay over the root in a mount namespace, and walls it off."""
         scratch = self.context.journal.folder / f"{self.name}-scratch"
         scratch.mkdir(exist_ok=True)
-        own = [INSIDE, *command[1:]] if command[0] == SERVER else command
+        program = [INSIDE, *command[1:]] if command[0] == SERVER else command
         wall = ["bwrap", "--bind", f"{scratch}/root", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
         for folder in (self.files, *self.mounted):
             wall += ["--bind", folder, folder]
         wall += ["--ro-bind", server(), INSIDE]
         # Programs that fit themselves to their limits, as Java does, look for those of their group there.
         wall += ["--ro-bind", "/sys", "/sys"]
-        wall += [f"--unshare-{what}" for what in ("pid", "ipc", "uts")]
+        wall += [f"--unshare-{kind}" for kind in ("pid", "ipc", "uts")]
         wall += ["--die-with-parent"]
         upper, work, root = (f"{scratch}/{name}" for name in ("upper", "work", "root"))
         layers = f"lowerdir=/,upperdir={upper},workdir={work}"
@@ -73,7 +73,7 @@ class Container(LocalMachine):
             shlex.join(["mount", "-t", "tmpfs", "tmpfs", str(scratch)]),
             shlex.join(["mkdir", upper, work, root]),
             shlex.join(["mount", "-t", "overlay", "overlay", "-o", layers, root]),
-            f"exec {shlex.join([*wall, '--', *own])}",
+            f"exec {shlex.join([*wall, '--', *program])}",
         ]
         pin = self.context.spec.pin
         outside = [

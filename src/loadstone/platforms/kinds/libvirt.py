@@ -63,11 +63,11 @@ class LibvirtMachine(Guest):
         import libvirt_qemu
 
         there = free_port()
-        words = f"hostfwd_add {NETWORK} tcp:{LOOPBACK}:{there}-:{port}"
+        monitor_command = f"hostfwd_add {NETWORK} tcp:{LOOPBACK}:{there}-:{port}"
         hmp = libvirt_qemu.VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP
-        said = await asyncio.to_thread(libvirt_qemu.qemuMonitorCommand, self.domain, words, hmp)
-        if said.strip():
-            raise PlatformError(f"Port {port} of {self.name} cannot be forwarded: {said.strip()}")
+        reply = await asyncio.to_thread(libvirt_qemu.qemuMonitorCommand, self.domain, monitor_command, hmp)
+        if reply.strip():
+            raise PlatformError(f"Port {port} of {self.name} cannot be forwarded: {reply.strip()}")
         return Endpoint(LOOPBACK, there)
 
     async def outside(self) -> Json | None:
@@ -87,8 +87,8 @@ class LibvirtMachine(Guest):
             return f"libvirt no longer has it: {error}"
 
 
-def _counters(said: list[tuple[Any, Json]]) -> Json:
-    counters = said[0][1]
+def _counters(statistics: list[tuple[Any, Json]]) -> Json:
+    counters = statistics[0][1]
     total = counters.get("cpu.time", 0) / 1e9
     vcpu = sum(value for name, value in counters.items() if name.startswith("vcpu.") and name.endswith(".time")) / 1e9
     return {"cpu": {"vcpu": vcpu, "device": max(0.0, total - vcpu)}, "disk": {}, "network": {}, "exits": None}
@@ -216,8 +216,8 @@ async def _hello(agent: Agent, name: str, console: Path) -> Json:
     try:
         return await asyncio.wait_for(agent.hello(), BOOT_S)
     except TimeoutError:
-        said = last_words(console, console)
-        raise PlatformError(f"The virtual machine {name} did not boot within {BOOT_S:g} s; {said}") from None
+        last_lines = last_words(console, console)
+        raise PlatformError(f"The virtual machine {name} did not boot within {BOOT_S:g} s; {last_lines}") from None
 
 
 def _destroy(domain: Any) -> None:

@@ -69,14 +69,14 @@ class PodmanMachine(LocalMachine):
         self.context.journal.note(
             "foreign", what=f"container {called}", undo="\0".join([*podman(), "rm", "-f", called])
         )
-        own = [INSIDE, *command[1:]] if command[0] == SERVER else command
+        program = [INSIDE, *command[1:]] if command[0] == SERVER else command
         spec = self.context.spec
-        words = [*podman(), "run", "--rm", "-i", "--name", called, "--cpus", str(spec.cpus or 1)]
-        words += ["--memory", f"{spec.memory}m", "--ulimit", f"nofile={MOST}:{MOST}"]
-        words += ["--ulimit", f"nproc={MOST}:{MOST}"]
-        words += ["--network", f"ns:/run/netns/{next(iter(self.context.nics.values())).namespace}"]
-        words += ["-v", f"{server()}:{INSIDE}:ro", "-v", f"{self.files}:{self.files}", self.image, *own]
-        started = await begin(words, self.context.logs / f"{role}.log", command, readiness)
+        argv = [*podman(), "run", "--rm", "-i", "--name", called, "--cpus", str(spec.cpus or 1)]
+        argv += ["--memory", f"{spec.memory}m", "--ulimit", f"nofile={MOST}:{MOST}"]
+        argv += ["--ulimit", f"nproc={MOST}:{MOST}"]
+        argv += ["--network", f"ns:/run/netns/{next(iter(self.context.nics.values())).namespace}"]
+        argv += ["-v", f"{server()}:{INSIDE}:ro", "-v", f"{self.files}:{self.files}", self.image, *program]
+        started = await begin(argv, self.context.logs / f"{role}.log", command, readiness)
         inner = 0
         with contextlib.suppress(PlatformError, ValueError):  # a short program may have ended
             inner = int(await _podman("inspect", "--format", "{{.State.Pid}}", called))
@@ -110,19 +110,19 @@ def podman() -> list[str]:
     return ["podman", "--cgroup-manager=cgroupfs", *runtime]
 
 
-async def _podman(*words: str, given: bytes | None = None) -> str:
+async def _podman(*argv: str, standard_input: bytes | None = None) -> str:
     """Has podman do something; raises PlatformError with what it says when it fails."""
     process = await launch.start(
         *podman(),
-        *words,
+        *argv,
         also=launch.OF_PODMAN,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, errors = await process.communicate(given)
+    out, errors = await process.communicate(standard_input)
     if process.returncode != 0:
-        raise PlatformError(f"`podman {words[0]}` failed: {errors.decode(errors='replace').strip()[-400:]}")
+        raise PlatformError(f"`podman {argv[0]}` failed: {errors.decode(errors='replace').strip()[-400:]}")
     return out.decode().strip()
 
 
@@ -140,7 +140,7 @@ async def _image(name: str) -> str:
             entry = tarfile.TarInfo(folder)
             entry.type, entry.mode = tarfile.DIRTYPE, 0o755
             tar.addfile(entry)
-    await _podman("import", "-", tag, given=archive.getvalue())
+    await _podman("import", "-", tag, standard_input=archive.getvalue())
     return tag
 
 

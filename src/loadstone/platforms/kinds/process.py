@@ -35,8 +35,8 @@ class ProcessMachine(LocalMachine):
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a child process."""
         claim(self.services, role, self.name)
-        words = [*self._joining(role), *self.wrapper, *resolved(command)]
-        started = await begin(words, self.context.logs / f"{role}.log", command, readiness)
+        argv = [*self._joining(role), *self.wrapper, *resolved(command)]
+        started = await begin(argv, self.context.logs / f"{role}.log", command, readiness)
         self.services[role] = started
         self.context.journal.note_process(started.pid, role)
         return started

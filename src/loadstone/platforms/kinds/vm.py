@@ -41,8 +41,8 @@ class VmPlatform:
         """A virtual machine, up."""
         spec = context.spec
         built = await asyncio.to_thread(image, spec.image)
-        asked = own_settings(spec, VmSettings).accelerator
-        accelerator = (await found_accelerator(asked)).accelerator
+        requested = own_settings(spec, VmSettings).accelerator
+        accelerator = (await found_accelerator(requested)).accelerator
         disk = await asyncio.to_thread(disk_of, built, spec, context.journal.folder / f"{context.name}.qcow2")
         sockets = short(context.journal, context.name, context.logs / f"{context.name}-console.log")
         layout = Layout(context.name, spec, accelerator, built, sockets, tuple(context.nics.values()), disk)

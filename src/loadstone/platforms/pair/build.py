@@ -22,13 +22,13 @@ ANSWER_S = 10.0
 def unfit_qemu() -> str:
     """Why this QEMU is refused, with the remedy; empty when it is not, or must first show that it replays."""
     try:
-        said = launch.run([QEMU, "--version"], timeout=ANSWER_S, check=True).stdout
+        output = launch.run([QEMU, "--version"], timeout=ANSWER_S, check=True).stdout
     except (OSError, subprocess.SubprocessError) as error:
         return f"`{QEMU} --version` does not answer: {error}."
-    if f"version {VERSION} " in said:
+    if f"version {VERSION} " in output:
         return ""
-    found = said.partition("\n")[0]
-    return f"Pairs work with QEMU {VERSION} of Debian 12 (package qemu-system-x86); this is `{found}`."
+    first_line = output.partition("\n")[0]
+    return f"Pairs work with QEMU {VERSION} of Debian 12 (package qemu-system-x86); this is `{first_line}`."
 
 
 def is_known_build() -> bool:

@@ -56,8 +56,8 @@ class SideFiles:
     shared_disk: Path | None = None
     """The disk that another side has too, where it does."""
 
-    def _of(self, what: str) -> Path:
-        return self.folder / f"{self.name}.{what}"
+    def _of(self, ending: str) -> Path:
+        return self.folder / f"{self.name}.{ending}"
 
     @property
     def qmp(self) -> Path:
@@ -154,24 +154,24 @@ class PairLayout:
 def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state: int | None = None) -> list[str]:
     """The words. `state` is a file that is open as this number: what the machine begins with. One that replays without
     such a file waits for its snapshot to be loaded."""
-    counting = f"shift={SHIFT},sleep=on" + (f",rr={mode.value},rrfile={files.memory}" if mode.is_logged else "")
-    words = [QEMU, "-name", f"{layout.name}-{files.name}", "-nodefaults", "-no-user-config", "-display", "none"]
-    words += ["-no-reboot", "-machine", "pc", "-accel", "tcg,tb-size=64", "-icount", counting, "-rtc", "clock=vm"]
+    counting = f"shift={SHIFT},sleep=on" + (f",rr={mode.value},rrfile={files.memory}" if mode is not Mode.NONE else "")
+    argv = [QEMU, "-name", f"{layout.name}-{files.name}", "-nodefaults", "-no-user-config", "-display", "none"]
+    argv += ["-no-reboot", "-machine", "pc", "-accel", "tcg,tb-size=64", "-icount", counting, "-rtc", "clock=vm"]
     # A state that was kept while stopped goes on by itself where it is loaded, and QEMU sends nothing of its own.
-    words += ["-global", "migration.store-global-state=off", "-global", "migration.announce-rounds=0"]
-    words += ["-smp", "1", "-m", f"{layout.memory_mib}M"]
-    words += ["-overcommit", f"mem-lock={'on' if layout.is_locked and mode is not Mode.NONE else 'off'}"]
-    words += ["-kernel", str(layout.image.kernel), "-initrd", str(layout.image.initial), "-append", kernel_line(layout)]
-    words += ["-chardev", f"file,id=console,path={console}", "-device", "isa-serial,chardev=console"]
-    words += ["-chardev", f"socket,id=qmp,path={files.qmp}", "-mon", "chardev=qmp,mode=control"]
-    words += _network(layout, files, is_heard=mode is not Mode.NONE)
+    argv += ["-global", "migration.store-global-state=off", "-global", "migration.announce-rounds=0"]
+    argv += ["-smp", "1", "-m", f"{layout.memory_mib}M"]
+    argv += ["-overcommit", f"mem-lock={'on' if layout.is_locked and mode is not Mode.NONE else 'off'}"]
+    argv += ["-kernel", str(layout.image.kernel), "-initrd", str(layout.image.initial), "-append", kernel_line(layout)]
+    argv += ["-chardev", f"file,id=console,path={console}", "-device", "isa-serial,chardev=console"]
+    argv += ["-chardev", f"socket,id=qmp,path={files.qmp}", "-mon", "chardev=qmp,mode=control"]
+    argv += _network(layout, files, is_heard=mode is not Mode.NONE)
     if layout.disk.mib:
-        words += qemu_words(layout.disk, files.disk, files.disk_socket, is_logged=mode is not Mode.NONE)
+        argv += qemu_words(layout.disk, files.disk, files.disk_socket, is_logged=mode is not Mode.NONE)
     if state is not None:
-        words += ["-incoming", f"fd:{state}"]
+        argv += ["-incoming", f"fd:{state}"]
     elif mode is Mode.REPLAY:
-        words += ["-S", "-blockdev", f"qcow2,node-name={SNAPSHOT},file.driver=file,file.filename={files.snapshot}"]
-    return words
+        argv += ["-S", "-blockdev", f"qcow2,node-name={SNAPSHOT},file.driver=file,file.filename={files.snapshot}"]
+    return argv
 
 
 def _network(layout: PairLayout, files: SideFiles, is_heard: bool) -> list[str]:
@@ -198,18 +198,18 @@ def kernel_line(layout: PairLayout) -> str:
 
 def agent(program: str, layout: PairLayout, files: SideFiles, tap: str, follow: str | None) -> list[str]:
     """The words of the agent beside a machine; one that follows is told its primary's address."""
-    words = [program, "agent", "--name", files.name, "--memory", str(files.memory)]
-    words += ["--inlet", str(files.inlet), "--outlet", str(files.outlet), "--tap", tap, "--mac", layout.nic.mac]
+    argv = [program, "agent", "--name", files.name, "--memory", str(files.memory)]
+    argv += ["--inlet", str(files.inlet), "--outlet", str(files.outlet), "--tap", tap, "--mac", layout.nic.mac]
     if layout.disk.mib:
-        words += agent_words(layout.disk, files.disk, files.disk_socket)
-    words += ["--store", str(files.store)] if layout.apart is None else _words_apart(layout.apart, layout.nic.namespace)
-    return [*words, "--follow", follow] if follow else words
+        argv += agent_words(layout.disk, files.disk, files.disk_socket)
+    argv += ["--store", str(files.store)] if layout.apart is None else _words_apart(layout.apart, layout.nic.namespace)
+    return [*argv, "--follow", follow] if follow else argv
 
 
-def _words_apart(apart: Apart, namespace: str) -> list[str]:
+def _words_apart(remote: Apart, namespace: str) -> list[str]:
     """The agent stays in its host's own network, and has the tap that is in the testbed's."""
-    words = ["--witness", apart.witness, "--listen", f"{apart.address}:0", "--tap-in", namespace_file(namespace)]
-    return [*words, *papers_words(apart.certificate, apart.key, apart.authority)]
+    argv = ["--witness", remote.witness, "--listen", f"{remote.address}:0", "--tap-in", namespace_file(namespace)]
+    return [*argv, *papers_words(remote.certificate, remote.key, remote.authority)]
 
 
 def papers_words(certificate: Path, key: Path, authority: Path) -> list[str]:

@@ -49,9 +49,9 @@ async def listening(name: str, obey: Obey) -> AsyncIterator[None]:
 
     async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, ValueError):
-            asked: Json = json.loads(await reader.readline())
+            request: Json = json.loads(await reader.readline())
             try:
-                answer = {"ok": await obey(str(asked.pop("do", "")), asked)}
+                answer = {"ok": await obey(str(request.pop("do", "")), request)}
             except LoadstoneError as error:
                 answer = {"error": str(error)}
             writer.write(json.dumps(answer).encode() + b"\n")
@@ -68,7 +68,7 @@ async def listening(name: str, obey: Obey) -> AsyncIterator[None]:
         path.unlink(missing_ok=True)
 
 
-async def ask(name: str, do: str, **what: Any) -> Any:
+async def ask(name: str, do: str, **details: Any) -> Any:
     """Has whoever keeps a pair do something. Raises PlatformError."""
     path = sockets() / f"{require_name(name)}.sock"
     try:
@@ -80,24 +80,24 @@ async def ask(name: str, do: str, **what: Any) -> Any:
         remedy = f"`loadstone pair create {name}` creates it. Running pairs: {others}."
         raise PlatformError(f"No pair `{name}` is running here. {remedy}") from None
     try:
-        writer.write(json.dumps({"do": do, **what}).encode() + b"\n")
-        said = json.loads(await asyncio.wait_for(reader.readline(), ANSWER_S) or b"{}")
+        writer.write(json.dumps({"do": do, **details}).encode() + b"\n")
+        reply = json.loads(await asyncio.wait_for(reader.readline(), ANSWER_S) or b"{}")
     except (TimeoutError, ConnectionError, ValueError):
-        said = {}
+        reply = {}
     finally:
         writer.close()
-    if "ok" not in said:
-        raise PlatformError(said.get("error", f"The process that runs the pair `{name}` did not answer `{do}`."))
-    return said["ok"]
+    if "ok" not in reply:
+        raise PlatformError(reply.get("error", f"The process that runs the pair `{name}` did not answer `{do}`."))
+    return reply["ok"]
 
 
 async def statuses() -> list[Json]:
     """How all pairs are that are kept; those whose keeper is just going are left out."""
-    found = []
+    all_statuses = []
     for name in known():
         with contextlib.suppress(PlatformError):
-            found.append(await ask(name, "status"))
-    return found
+            all_statuses.append(await ask(name, "status"))
+    return all_statuses
 
 
 async def _answers(path: Path) -> bool:

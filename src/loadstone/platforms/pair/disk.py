@@ -93,16 +93,16 @@ def qemu_words(disk: PairDisk, file: Path, socket: Path, is_logged: bool) -> lis
     """
     served = f"nbd+unix:///{EXPORT}?socket={socket}"
     stored = f"file={served},id=stored" if is_logged else f"file={file},id=disk"
-    words = ["-drive", f"{stored},format=raw,if=none"]
+    argv = ["-drive", f"{stored},format=raw,if=none"]
     if is_logged:
-        words += ["-drive", "driver=blkreplay,if=none,image=stored,id=disk"]
+        argv += ["-drive", "driver=blkreplay,if=none,image=stored,id=disk"]
     cylinders = max(1, min(MOST_CYLINDERS, disk.mib * SECTORS_PER_MIB // (HEADS * SECTORS)))
     geometry = f"cyls={cylinders},heads={HEADS},secs={SECTORS}"
     errors = "werror=report,rerror=report"
-    return [*words, "-device", f"virtio-blk-pci,drive=disk,queue-size={REQUESTS},{geometry},{errors}"]
+    return [*argv, "-device", f"virtio-blk-pci,drive=disk,queue-size={REQUESTS},{geometry},{errors}"]
 
 
 def agent_words(disk: PairDisk, file: Path, socket: Path) -> list[str]:
     """What the agent is told of it."""
-    words = ["--disk", str(file), "--disk-socket", str(socket)]
-    return [*words, "--shared", "--reads", disk.reads] if disk.is_shared else words
+    argv = ["--disk", str(file), "--disk-socket", str(socket)]
+    return [*argv, "--shared", "--reads", disk.reads] if disk.is_shared else argv

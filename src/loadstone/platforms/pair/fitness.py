@@ -39,7 +39,9 @@ def findings(memory_mib: int, sides: int) -> list[Finding]:
     wanted_mib, free_mib = sides * (memory_mib + BESIDE_MIB), psutil.virtual_memory().available // MIB
     cores, busy_pct = len(os.sched_getaffinity(0)), psutil.cpu_percent(LOOK_S)
     free_cores = cores * (1 - busy_pct / 100)
-    others = sum(" agent --name " in " ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"]))
+    others = sum(
+        " agent --name " in " ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])
+    )
     return [
         Finding("QEMU", unfit or "its record and replay are known", not unfit),
         Finding("rights", "root" if os.geteuid() == 0 else "its own networks require root", os.geteuid() == 0),
@@ -53,15 +55,15 @@ def findings(memory_mib: int, sides: int) -> list[Finding]:
     ]  # fmt: skip
 
 
-def refusal(found: list[Finding]) -> str:
+def refusal(checks: list[Finding]) -> str:
     """Why there can be none; empty where there can."""
-    return "; ".join(f"{one.what}: {one.said}" for one in found if one.is_needed and not one.is_fit)
+    return "; ".join(f"{check.what}: {check.said}" for check in checks if check.is_needed and not check.is_fit)
 
 
 def may_lock_memory() -> bool:
     """Whether machines' memory may be kept from being swapped out: a machine that waits for a disk falls behind."""
-    told = Path("/proc/self/status").read_text()
-    capable = next((int(line.split()[1], 16) for line in told.splitlines() if line.startswith("CapEff:")), 0)
+    status = Path("/proc/self/status").read_text()
+    capable = next((int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:")), 0)
     unlimited = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY
     return unlimited or bool(capable >> LOCKING & 1)
 
@@ -74,10 +76,10 @@ def models() -> list[str]:
 
 def unlike(names: Sequence[str], clocks_mhz: Sequence[float]) -> list[Finding]:
     """What had better be alike where both sides may run, and is not."""
-    found = []
+    differences = []
     if len(set(names)) > 1:
-        found.append(Finding("processor models", f"differ: {', '.join(sorted(set(names)))}", False, False))
+        differences.append(Finding("processor models", f"differ: {', '.join(sorted(set(names)))}", False, False))
     if clocks_mhz and max(clocks_mhz) - min(clocks_mhz) > MOST_MHZ:
-        said = f"{min(clocks_mhz):.0f} to {max(clocks_mhz):.0f} MHz, more than {MOST_MHZ} apart: the slower side lags"
-        found.append(Finding("clocks", said, False, False))
-    return found
+        text = f"{min(clocks_mhz):.0f} to {max(clocks_mhz):.0f} MHz, more than {MOST_MHZ} apart: the slower side lags"
+        differences.append(Finding("clocks", text, False, False))
+    return differences

@@ -43,14 +43,14 @@ async def _both_do_the_same(machine: PairMachine) -> None:
     talked_unix_s = time.time()
     until, recorded = time.monotonic() + REPLAYED_S, None
     while time.monotonic() < until:
-        told = primary.metrics
-        if recorded is None and told.get("heard_unix_s", 0.0) > talked_unix_s:
-            recorded = told["recorded"]
-        if recorded is not None and told["executed"] >= recorded:
+        metrics = primary.metrics
+        if recorded is None and metrics.get("heard_unix_s", 0.0) > talked_unix_s:
+            recorded = metrics["recorded"]
+        if recorded is not None and metrics["executed"] >= recorded:
             break
         await asyncio.sleep(LOOK_S)
     else:
         raise PlatformError(f"the log was not replayed within {REPLAYED_S:g} s.")
-    said = [event["event"] for side in machine.sides for event in side.events]
-    if "diverged" in said or secondary is None or not secondary.is_up:
+    event_names = [event["event"] for side in machine.sides for event in side.events]
+    if "diverged" in event_names or secondary is None or not secondary.is_up:
         raise PlatformError("the second machine sent other data than the first.")

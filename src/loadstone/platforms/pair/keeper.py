@@ -17,18 +17,18 @@ class Keeper:
 
     watch: StatusWatch
 
-    async def obey(self, do: str, what: Json) -> Any:
+    async def obey(self, do: str, details: Json) -> Any:
         """Does what is asked, by its word. Raises PlatformError."""
-        words = {"protect": self.protect, "unprotect": self.unprotect, "move": self.move}
-        if do in words:
-            return await words[do]()
+        commands = {"protect": self.protect, "unprotect": self.unprotect, "move": self.move}
+        if do in commands:
+            return await commands[do]()
         match do:
             case "status":
                 return self.watch.look()
             case "events":
                 return events_of(self.watch.machine)
             case "fail":
-                return await self.watch.machine.fail(FaultKind(what["fault"]))
+                return await self.watch.machine.fail(FaultKind(details["fault"]))
             case _:
                 raise PlatformError(f"`{do}` is not a command of a pair.")
 

@@ -89,8 +89,8 @@ class PairMachine(Guest):
     @property
     def companions(self) -> dict[str, int]:
         """The machine that replays, and both agents."""
-        all_of = {(what, side): pid for side in self.sides for what, pid in side.processes.items()}
-        return {f"{what} {side.files.name}": pid for (what, side), pid in all_of.items() if pid != self.pid}
+        all_of = {(kind, side): pid for side in self.sides for kind, pid in side.processes.items()}
+        return {f"{kind} {side.files.name}": pid for (kind, side), pid in all_of.items() if pid != self.pid}
 
     @property
     def is_protected(self) -> bool:
@@ -242,7 +242,7 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
     def side(name: str, tap: str) -> PairSide:
         return PairSide(layout, side_files(layout, folder, name), tap, journal=context.journal, logs=context.logs)
 
-    def beside(name: str, primary: Side) -> PairSide:
+    def secondary(name: str, primary: Side) -> PairSide:
         return side(name, layout.nic.interface if primary.tap == layout.nic.twin else layout.nic.twin)
 
     async def lose_store() -> None:
@@ -254,7 +254,7 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
         await _hand_out(SideFiles(folder, BOOTED), sides)
         return [*sides]
 
-    async with goes_on(context, guest, booted, beside, lose_store) as machine:
+    async with goes_on(context, guest, booted, secondary, lose_store) as machine:
         yield machine
 
 
@@ -269,7 +269,7 @@ async def goes_on(
     context: MachineContext,
     guest: Layout,
     booted: Callable[[], Awaitable[list[Side]]],
-    beside: Callable[[str, Side], Side],
+    secondary: Callable[[str, Side], Side],
     lose_store: Callable[[], Awaitable[None]],
 ) -> AsyncIterator[PairMachine]:
     """A machine that was booted, on the sides that have its state: two, or one that is not protected. Raises
@@ -284,7 +284,7 @@ async def goes_on(
         except PlatformError:
             await asyncio.to_thread(remove_state, pair_key(sides[0].layout))  # the next pair boots
             raise
-        machine = PairMachine(context, guest, conversation, sides=sides, beside=beside, lose_store=lose_store)
+        machine = PairMachine(context, guest, conversation, sides=sides, beside=secondary, lose_store=lose_store)
         conversation.hear = machine.hear
         layout = sides[0].layout
         hello = await conversation.connect(layout.nic.address, AGENT_PORT)
@@ -340,8 +340,8 @@ async def _hand_out(booted: SideFiles, sides: Sequence[Side]) -> None:
     """Gives each side of this host the disk as it was when the state was kept."""
     if booted.disk.is_file():
         for side in sides[:1] if sides[0].files.shared_disk else sides:
-            words = ["cp", "--reflink=auto", "--sparse=always", str(booted.disk), str(side.files.disk)]
-            await asyncio.to_thread(run_tool, words, booted.folder, "It is part of coreutils.")
+            argv = ["cp", "--reflink=auto", "--sparse=always", str(booted.disk), str(side.files.disk)]
+            await asyncio.to_thread(run_tool, argv, booted.folder, "It is part of coreutils.")
         booted.disk.unlink()
 
 
@@ -372,9 +372,9 @@ async def _save(side: PairSide, state: Path) -> None:
         await side.execute("migrate-set-parameters", **{"max-bandwidth": 1 << 40})
         await side.execute("migrate", uri=f"unix:{place}")
         await asyncio.wait_for(done, SAVED_S)
-        told = await side.execute("query-migrate")
-        if told.get("status") != "completed":
-            raise PlatformError(f"The state of {side.layout.name} was not kept: {told}")
+        migration = await side.execute("query-migrate")
+        if migration.get("status") != "completed":
+            raise PlatformError(f"The state of {side.layout.name} was not kept: {migration}")
     except TimeoutError:
         raise PlatformError(f"The state of {side.layout.name} was not kept within {SAVED_S:g} s.") from None
     finally:
@@ -386,7 +386,7 @@ def disclosed(metrics: Json) -> Json:
     """What the agent of the side that serves measured so far, for the report."""
     if not metrics:
         return {}
-    named = sorted(metrics["held_ms"].items(), key=lambda one: one[1])
+    named = sorted(metrics["held_ms"].items(), key=lambda entry: entry[1])
     held = ", ".join(f"{name} {value:.2f}" for name, value in named)
     writes = f" and {metrics['writes']} writes" if metrics.get("writes") else ""
     return {

@@ -40,12 +40,12 @@ async def protect_running(primary: Side, secondary: Side) -> float:
     """Makes a side from the state of one that serves alone. For how many seconds that one stood still. Raises
     PlatformError.
     """
-    own, there = secondary.files, primary.files.of(secondary.files.name)
-    carried = {there.snapshot: own.snapshot}
+    files, there = secondary.files, primary.files.of(secondary.files.name)
+    carried = {there.snapshot: files.snapshot}
     try:
         if primary.layout.disk.mib and not primary.layout.disk.is_shared:
             await _disk_copied(primary, there.disk)
-            carried[there.disk] = own.disk
+            carried[there.disk] = files.disk
         paused_s = await _saved(primary, there)
         await secondary.fetch(primary, carried)
         await _followed(primary, secondary)
@@ -129,8 +129,8 @@ async def _rest_copied(primary: Side, to: Path) -> str:
     """Copies what was written to the disk since, of a machine that stands still."""
     seen = len(primary.events)
     await primary.order("copy_rest", to=str(to))
-    told = await primary.event("rest_copied", after=seen, within_s=SAVED_S)
-    if told["why"]:
-        raise PlatformError(f"The disk of {primary.layout.name} could not be copied: {told['why']}")
+    copied = await primary.event("rest_copied", after=seen, within_s=SAVED_S)
+    if copied["why"]:
+        raise PlatformError(f"The disk of {primary.layout.name} could not be copied: {copied['why']}")
     await primary.execute("query-status")  # QEMU has taken what its disk answered before
-    return "" if told["is_at_rest"] else "its disk did not become idle"
+    return "" if copied["is_at_rest"] else "its disk did not become idle"

@@ -24,7 +24,7 @@ def pair_key(layout: PairLayout, host: HostIdentity | None = None) -> str:
     image = replace(layout.image, kernel=NOWHERE / "kernel", initial=NOWHERE / "initial")
     neutral = replace(layout, name="pair", image=image)
     files = SideFiles(NOWHERE, "side")
-    arguments = [word for mode in Mode for word in qemu(neutral, mode, files, NOWHERE / "console")]
+    arguments = [argument for mode in Mode for argument in qemu(neutral, mode, files, NOWHERE / "console")]
     try:
         return key_of(arguments, layout.image, Accelerator.TCG, host or host_identity())
     except OSError:

@@ -98,7 +98,7 @@ class Side(ABC):
         """Has QEMU do something. Raises PlatformError."""
 
     @abstractmethod
-    async def order(self, do: str, **what: Any) -> None:
+    async def order(self, do: str, **details: Any) -> None:
         """Tells the agent to do something."""
 
     @abstractmethod
@@ -140,16 +140,16 @@ class Side(ABC):
     async def event(self, name: str, after: int = 0, within_s: float = READY_S) -> Json:
         """Waits for what the agent says, beyond its first `after` events. Raises PlatformError."""
 
-        def found(what: str = name) -> Json | None:
-            return next((event for event in self.events[after:] if event["event"] == what), None)
+        def latest(kind: str = name) -> Json | None:
+            return next((event for event in self.events[after:] if event["event"] == kind), None)
 
         def is_over() -> bool:
-            has_said = found() is not None or found(REFUSED) is not None
+            has_said = latest() is not None or latest(REFUSED) is not None
             return has_said or self.is_mute
 
         await self.wait_for(is_over, within_s)
-        event = found()
-        if event is None and (refused := found(REFUSED)) is not None:
+        event = latest()
+        if event is None and (refused := latest(REFUSED)) is not None:
             raise PlatformError(f"The agent {self.files.name} refused: {refused['why']}")
         if event is None:
             events = [
@@ -186,7 +186,9 @@ class PairSide(Side):
     def processes(self) -> Mapping[str, int]:
         """As they run."""
         both = {"machine": self.machine, "agent": self.agent}
-        return {what: one.pid for what, one in both.items() if one is not None and one.returncode is None}
+        return {
+            kind: process.pid for kind, process in both.items() if process is not None and process.returncode is None
+        }
 
     @property
     def is_up(self) -> bool:
@@ -201,11 +203,11 @@ class PairSide(Side):
     async def start_agent(self, follow: str | None) -> None:
         """Starts it; in the namespace of the machine's network, where the other agent is there too."""
         inside = [] if self.layout.apart else ["nsenter", f"--net={namespace_file(self.layout.nic.namespace)}"]
-        words = agent(pair(), self.layout, self.files, self.tap, follow)
+        argv = agent(pair(), self.layout, self.files, self.tap, follow)
         with self._log("agent").open("wb") as log:
             self.agent = await launch.start(
                 *inside,
-                *words,
+                *argv,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
@@ -227,7 +229,7 @@ class PairSide(Side):
             with self._log("qemu").open("wb") as log:
                 self.machine = await launch.start_guarded(
                     *qemu(self.layout, mode, self.files, self.console, opened),
-                    given=loaded,
+                    extra=loaded,
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -252,7 +254,7 @@ class PairSide(Side):
         await self.execute(command, **{"job-id": command, **named})
         until = time.monotonic() + within_s
         while time.monotonic() < until:
-            (job,) = [one for one in await self.execute("query-jobs") if one["id"] == command]
+            (job,) = [candidate for candidate in await self.execute("query-jobs") if candidate["id"] == command]
             if job["status"] == "concluded":
                 await self.execute("job-dismiss", id=command)
                 return str(job.get("error", ""))
@@ -269,17 +271,17 @@ class PairSide(Side):
         except (TimeoutError, QMPError, EOFError, OSError) as error:
             raise PlatformError(f"QEMU of {self.files.name} did not `{command}`: {error!r}") from None
 
-    async def order(self, do: str, **what: Any) -> None:
+    async def order(self, do: str, **details: Any) -> None:
         """By a line to its standard input."""
         assert self.agent is not None
         assert self.agent.stdin is not None
         with contextlib.suppress(ConnectionError):
-            self.agent.stdin.write(json.dumps({"do": do, **what}).encode() + b"\n")
+            self.agent.stdin.write(json.dumps({"do": do, **details}).encode() + b"\n")
             await self.agent.stdin.drain()
 
     async def signal(self, number: signal.Signals, *whom: str) -> None:
         """To those that are there."""
-        send([self.processes[what] for what in whom if what in self.processes], number)
+        send([self.processes[kind] for kind in whom if kind in self.processes], number)
 
     async def outside(self) -> Json | None:
         """As the kernel counts QEMU's process."""
@@ -287,8 +289,8 @@ class PairSide(Side):
 
     async def prepare(self, snapshot: Path) -> None:
         """By QEMU's own tool."""
-        words = ["qemu-img", "create", "-q", "-f", "qcow2", str(snapshot), ROOM]
-        await asyncio.to_thread(run_tool, words, snapshot.parent, "It is part of qemu-utils.")
+        argv = ["qemu-img", "create", "-q", "-f", "qcow2", str(snapshot), ROOM]
+        await asyncio.to_thread(run_tool, argv, snapshot.parent, "It is part of qemu-utils.")
 
     async def fetch(self, source: Side, files: Mapping[Path, Path]) -> None:
         """They are here already."""
@@ -341,9 +343,9 @@ class PairSide(Side):
         async with self._heard:
             self._heard.notify_all()
 
-    def _log(self, what: str) -> Path:
-        return self.logs / f"{self.layout.name}-{self.files.name}-{what}.log"
+    def _log(self, program: str) -> Path:
+        return self.logs / f"{self.layout.name}-{self.files.name}-{program}.log"
 
-    def _said(self, what: str) -> str:
-        path = self._log(what)
+    def _said(self, program: str) -> str:
+        path = self._log(program)
         return path.read_text(errors="replace").strip()[-600:] if path.is_file() else ""

@@ -37,12 +37,12 @@ class StatusWatch:
         }
 
     def _side(self, side: Side) -> Json:
-        found = {"name": side.files.name, "place": side.place, "pid": side.pid, "tap": side.tap}
+        facts = {"name": side.files.name, "place": side.place, "pid": side.pid, "tap": side.tap}
         try:
             process = self._processes.setdefault(side.pid, psutil.Process(side.pid))
-            return found | {"cpu_pct": process.cpu_percent(), "memory_mib": round(process.memory_info().rss / MIB)}
+            return facts | {"cpu_pct": process.cpu_percent(), "memory_mib": round(process.memory_info().rss / MIB)}
         except psutil.Error:
-            return found
+            return facts
 
 
 def status_of(machine: PairMachine) -> str:
@@ -90,5 +90,5 @@ def _of(value: float | None, unit: str, digits: int = 1) -> str:
 
 def events_of(machine: PairMachine) -> list[Json]:
     """What its agents said, in order of time, each with its side."""
-    said = [event | {"side": side.files.name} for side in machine.sides for event in side.events]
-    return sorted(said, key=lambda event: event["heard_unix_s"])
+    events = [event | {"side": side.files.name} for side in machine.sides for event in side.events]
+    return sorted(events, key=lambda event: event["heard_unix_s"])

@@ -31,23 +31,23 @@ class Found:
     why: str
 
 
-async def found_accelerator(asked: Accelerator) -> Found:
+async def found_accelerator(requested: Accelerator) -> Found:
     """The accelerator to use; raises PlatformError when the one asked for is not there."""
-    if asked is Accelerator.TCG:
+    if requested is Accelerator.TCG:
         return Found(Accelerator.TCG, "asked for")
-    found = await _found()
-    if asked is Accelerator.KVM and found.accelerator is not Accelerator.KVM:
+    detected = await _found()
+    if requested is Accelerator.KVM and detected.accelerator is not Accelerator.KVM:
         remedy = f"Use `accelerator=auto` or `tcg`, or remove {kept()} to try KVM again."
-        raise PlatformError(f"This host has no working KVM: {found.why}. {remedy}")
-    return found
+        raise PlatformError(f"This host has no working KVM: {detected.why}. {remedy}")
+    return detected
 
 
 def remembered() -> Found | None:
     """What was found since this host was booted; None when no machine asked yet."""
     if not kept().is_file():
         return None
-    said = json.loads(kept().read_text())
-    return Found(Accelerator(said["accelerator"]), said["why"])
+    stored = json.loads(kept().read_text())
+    return Found(Accelerator(stored["accelerator"]), stored["why"])
 
 
 def kept() -> Path:

@@ -61,20 +61,20 @@ class Agent:
 
     async def hello(self) -> Json:
         """What the agent says when it is there. Raises PlatformError."""
-        said = await asyncio.shield(self._hello)
-        if said.get("schema") != SCHEMA:
+        hello = await asyncio.shield(self._hello)
+        if hello.get("schema") != SCHEMA:
             remedy = "Run `make setup`; images are rebuilt automatically."
-            raise PlatformError(f"The agent speaks schema {said.get('schema')}, this is {SCHEMA}. {remedy}")
-        return said
+            raise PlatformError(f"The agent speaks schema {hello.get('schema')}, this is {SCHEMA}. {remedy}")
+        return hello
 
-    async def ask(self, do: str, timeout_s: float = ANSWER_S, **what: Any) -> Any:
+    async def ask(self, do: str, timeout_s: float = ANSWER_S, **details: Any) -> Any:
         """Has the agent do something; returns its answer. Raises PlatformError when it cannot, or says nothing."""
         if self._writer is None or self._writer.is_closing():
             raise PlatformError(f"The machine's agent is gone and cannot `{do}`.")
         self._number += 1
         number = self._number
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
-        self._writer.write(json.dumps({"id": number, "do": do, **what}).encode() + b"\n")
+        self._writer.write(json.dumps({"id": number, "do": do, **details}).encode() + b"\n")
         try:
             return await asyncio.wait_for(answer, timeout_s)
         except TimeoutError:
@@ -100,9 +100,9 @@ class Agent:
         ahead_s = (await self.clock())["ahead_s"]
         await self.ask("shift_clock", by_ns=-round(ahead_s * 1e9))
 
-    def assume_hello(self, said: Json) -> None:
+    def assume_hello(self, hello: Json) -> None:
         """Takes a first message that the agent of a restored machine sent before its state was saved."""
-        self._hello.set_result(said)
+        self._hello.set_result(hello)
 
     @property
     def was_there(self) -> bool:
@@ -133,17 +133,17 @@ class Agent:
 
     def _take(self, line: bytes) -> None:
         try:
-            said: Json = json.loads(line)
-            number = said.get("id", 0)
+            message: Json = json.loads(line)
+            number = message.get("id", 0)
         except (ValueError, AttributeError):
             return  # noise of a machine that is going down
         answer = self._answers.get(number)
         if answer is not None and not answer.done():
-            if "error" in said:
-                answer.set_exception(PlatformError(said["error"]))
+            if "error" in message:
+                answer.set_exception(PlatformError(message["error"]))
             else:
-                answer.set_result(said["ok"])
-        elif said.get("event") == "hello" and not self._hello.done():
-            self._hello.set_result(said)
-        elif "event" in said:
-            self.hear(said)
+                answer.set_result(message["ok"])
+        elif message.get("event") == "hello" and not self._hello.done():
+            self._hello.set_result(message)
+        elif "event" in message:
+            self.hear(message)

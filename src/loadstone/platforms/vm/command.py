@@ -79,15 +79,15 @@ that the cards have in it."""
 def command(layout: Layout) -> list[str]:
     """The words. The machine starts paused, so that its threads can be placed first."""
     spec = layout.spec
-    words = [QEMU, "-name", layout.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-S"]
-    words += ["-smp", str(spec.cpus or 1), "-m", f"{spec.memory}M", *_processor(layout), *_memory(layout)]
-    words += _confinement(is_root=os.geteuid() == 0)
-    words += ["-kernel", str(layout.image.kernel), "-initrd", str(layout.image.initial), "-append", kernel_line(layout)]
-    words += ["-chardev", f"file,id=console,path={layout.sockets.console}", "-serial", "chardev:console"]
-    words += ["-chardev", f"socket,id=qmp,path={layout.sockets.qmp}", "-mon", "chardev=qmp,mode=control"]
-    words += ["-chardev", f"socket,id=agent,path={layout.sockets.agent}", "-device", "virtio-serial-pci"]
-    words += ["-device", f"virtserialport,chardev=agent,name={PORT}", "-device", "virtio-rng-pci"]
-    return [*words, *_networks(layout), *_disk(layout)]
+    argv = [QEMU, "-name", layout.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-S"]
+    argv += ["-smp", str(spec.cpus or 1), "-m", f"{spec.memory}M", *_processor(layout), *_memory(layout)]
+    argv += _confinement(is_root=os.geteuid() == 0)
+    argv += ["-kernel", str(layout.image.kernel), "-initrd", str(layout.image.initial), "-append", kernel_line(layout)]
+    argv += ["-chardev", f"file,id=console,path={layout.sockets.console}", "-serial", "chardev:console"]
+    argv += ["-chardev", f"socket,id=qmp,path={layout.sockets.qmp}", "-mon", "chardev=qmp,mode=control"]
+    argv += ["-chardev", f"socket,id=agent,path={layout.sockets.agent}", "-device", "virtio-serial-pci"]
+    argv += ["-device", f"virtserialport,chardev=agent,name={PORT}", "-device", "virtio-rng-pci"]
+    return [*argv, *_networks(layout), *_disk(layout)]
 
 
 def _confinement(is_root: bool) -> list[str]:
@@ -124,11 +124,11 @@ def _networks(layout: Layout) -> list[str]:
     model = layout.settings.nic
     if not layout.nics:
         return ["-netdev", "user,id=public", "-device", f"{model},netdev=public,mac={user_mac()}"]
-    words: list[str] = []
+    argv: list[str] = []
     for number, nic in enumerate(layout.nics):
         tap = f"tap,id=line{number},ifname={nic.interface},script=no,downscript=no"
-        words += ["-netdev", tap, "-device", f"{model},netdev=line{number},mac={card_mac(number, nic, model)}"]
-    return words
+        argv += ["-netdev", tap, "-device", f"{model},netdev=line{number},mac={card_mac(number, nic, model)}"]
+    return argv
 
 
 def card_mac(number: int, nic: NetworkInterface, model: Nic) -> str:
@@ -146,10 +146,10 @@ def user_mac() -> str:
 def _disk(layout: Layout) -> list[str]:
     if layout.disk is None:
         return []
-    words: list[str] = []
+    argv: list[str] = []
     serving = ""
     for number in range(layout.settings.io_threads):
-        words += ["-object", f"iothread,id=io{number}"]
+        argv += ["-object", f"iothread,id=io{number}"]
         serving = ",iothread=io0"
     cache = layout.settings.cache
     flags = {"direct": cache in (Cache.NONE, Cache.DIRECTSYNC), "no-flush": cache is Cache.UNSAFE}
@@ -157,4 +157,4 @@ def _disk(layout: Layout) -> list[str]:
     node = {"driver": "qcow2", "node-name": "root", "cache": flags, "file": file}
     written_through = cache in (Cache.WRITETHROUGH, Cache.DIRECTSYNC)
     device = f"virtio-blk-pci,drive=root,write-cache={'off' if written_through else 'on'}{serving}"
-    return [*words, "-blockdev", json.dumps(node), "-device", device]
+    return [*argv, "-blockdev", json.dumps(node), "-device", device]

@@ -67,9 +67,9 @@ class GuestService:
             self.first_line = await asyncio.wait_for(asyncio.shield(self._line), START_S)
         if not self.first_line:
             state = f"ended with {self._end}" if self._end else "stayed silent"
-            said = self.log.read_text().strip()[-500:] if self.log.is_file() else ""
-            what = f"`{' '.join(command[:2])}` {state} instead of getting ready"
-            raise ServiceError(f"{what}: {said or 'it wrote nothing'}") from None
+            output = self.log.read_text().strip()[-500:] if self.log.is_file() else ""
+            problem = f"`{' '.join(command[:2])}` {state} instead of getting ready"
+            raise ServiceError(f"{problem}: {output or 'it wrote nothing'}") from None
 
     async def begin(self) -> None:
         """Has the agent start it. Raises ServiceError."""
@@ -173,9 +173,9 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
         """By the mount program of its image, which has the package for NFS."""
         if not isinstance(source, Endpoint):
             raise PlatformError(f"{self.name} cannot access folders of this host. Share the folder by NFS.")
-        at, share = f"/mnt/{name}", f"{source.host}:/{name}"
-        words = f"mkdir -p {at} && mount -t nfs4 -o vers=4.1,port={source.port} {share} {at} && echo {at}"
-        return (await self.start(f"{self.name}-mount-{name}", ["sh", "-c", words])).first_line.strip()
+        folder, share = f"/mnt/{name}", f"{source.host}:/{name}"
+        script = f"mkdir -p {folder} && mount -t nfs4 -o vers=4.1,port={source.port} {share} {folder} && echo {folder}"
+        return (await self.start(f"{self.name}-mount-{name}", ["sh", "-c", script])).first_line.strip()
 
     async def port_for(self, usual: int) -> int:
         """The usual one: nobody else is there."""
@@ -234,15 +234,15 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
 def at_its_ports(command: list[str], first_line: str) -> list[str]:
     """The command of one of our servers with the ports that it took before in place of free ones."""
     try:
-        said = json.loads(first_line)
-        ports = {"--listen": said["http"], "--listen-tls": said["https"]}
+        ready = json.loads(first_line)
+        ports = {"--listen": ready["http"], "--listen-tls": ready["https"]}
     except (ValueError, KeyError, TypeError):
         return command
     return [
-        f"{word.rpartition(':')[0]}:{taken.rpartition(':')[2]}"
-        if (taken := ports.get(before)) and word.endswith(":0")
-        else word
-        for before, word in zip(["", *command], command, strict=False)
+        f"{argument.rpartition(':')[0]}:{taken.rpartition(':')[2]}"
+        if (taken := ports.get(before)) and argument.endswith(":0")
+        else argument
+        for before, argument in zip(["", *command], command, strict=False)
     ]
 
 

@@ -96,10 +96,10 @@ def _make_initial(folder: Path, program: Path, system: Kernel) -> None:
     names = sorted(str(path.relative_to(tree)) for path in tree.rglob("*"))
     for name in names:
         os.utime(tree / name, (0, 0))
-    words = ["cpio", "--create", "--format=newc", "--reproducible", "--owner=0:0", "--quiet"]
+    argv = ["cpio", "--create", "--format=newc", "--reproducible", "--owner=0:0", "--quiet"]
     try:
         with (folder / "initial.cpio").open("wb") as out:
-            done = launch.run(words, cwd=tree, input="\n".join(names), stdout=out, stderr=None)
+            done = launch.run(argv, cwd=tree, input="\n".join(names), stdout=out, stderr=None)
     except FileNotFoundError:
         raise PlatformError("`cpio` is not installed. Run `apt-get install cpio`.") from None
     if done.returncode != 0:
@@ -118,18 +118,18 @@ def _strip(program: Path, into: Path) -> None:
 
 def _make_root(folder: Path, packages: tuple[str, ...]) -> None:
     """A root disk by mmdebstrap and mke2fs: no loop device, no mount."""
-    words = ["mmdebstrap", "--variant=minbase", f"--include={','.join(packages)}"]
-    words += [f"--dpkgopt=path-exclude={SPARED}", SUITE, "root.tar"]
-    run_tool(["env", *FIXED, *words], folder, TOOLS, BUILD_S)
+    argv = ["mmdebstrap", "--variant=minbase", f"--include={','.join(packages)}"]
+    argv += [f"--dpkgopt=path-exclude={SPARED}", SUITE, "root.tar"]
+    run_tool(["env", *FIXED, *argv], folder, TOOLS, BUILD_S)
     tree = folder / "tree"
     with tarfile.open(folder / "root.tar") as archive:
         archive.extractall(tree, filter="fully_trusted")
     used = sum(file.lstat().st_size for file in tree.rglob("*") if not file.is_symlink()) >> 20
     size = f"{used * 5 // 4 + SPARE_MIB}M"
-    words = ["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-U", IDENTITY, "-E", f"hash_seed={IDENTITY}"]
-    run_tool(["env", *FIXED, *words, "-d", "tree", "root.ext4", size], folder, TOOLS)
-    with (folder / "root.tar").open("rb") as whole:
-        (folder / CONTENT).write_text(hashlib.file_digest(whole, "sha256").hexdigest()[:16])
+    argv = ["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-U", IDENTITY, "-E", f"hash_seed={IDENTITY}"]
+    run_tool(["env", *FIXED, *argv, "-d", "tree", "root.ext4", size], folder, TOOLS)
+    with (folder / "root.tar").open("rb") as root_tar:
+        (folder / CONTENT).write_text(hashlib.file_digest(root_tar, "sha256").hexdigest()[:16])
     run_tool(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", "root.ext4", "root.qcow2"], folder, TOOLS)
     shutil.rmtree(tree)
     for spare in ("root.tar", "root.ext4"):
@@ -138,18 +138,18 @@ def _make_root(folder: Path, packages: tuple[str, ...]) -> None:
 
 def _make_data(folder: Path, size_mib: int) -> None:
     """An empty disk with a journal."""
-    words = ["mke2fs", "-q", "-t", "ext4", "-U", IDENTITY, "-E", f"hash_seed={IDENTITY}"]
-    run_tool(["env", *FIXED, *words, "data.ext4", f"{size_mib}M"], folder, TOOLS)
+    argv = ["mke2fs", "-q", "-t", "ext4", "-U", IDENTITY, "-E", f"hash_seed={IDENTITY}"]
+    run_tool(["env", *FIXED, *argv, "data.ext4", f"{size_mib}M"], folder, TOOLS)
     run_tool(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", "data.ext4", "data.qcow2"], folder, TOOLS)
     (folder / "data.ext4").unlink()
 
 
-def disk_of(made: Image, spec: MachineSpec, into: Path) -> Path | None:
+def disk_of(image: Image, spec: MachineSpec, into: Path) -> Path | None:
     """The disk of one machine, an overlay: its root, or one for what its services keep where the image has no root and
     one is asked for. Raises PlatformError.
     """
-    if made.root is not None:
-        overlay(made.root, into, spec.disk)
+    if image.root is not None:
+        overlay(image.root, into, spec.disk)
         return into
     if not spec.disk:
         return None
@@ -159,8 +159,8 @@ def disk_of(made: Image, spec: MachineSpec, into: Path) -> Path | None:
 
 def raw_disk(size_mib: int, into: Path) -> None:
     """An empty disk with a file system, as a plain file. Raises PlatformError."""
-    words = ["qemu-img", "convert", "-f", "qcow2", "-O", "raw", str(_data_disk(size_mib)), str(into)]
-    run_tool(words, into.parent, TOOLS)
+    argv = ["qemu-img", "convert", "-f", "qcow2", "-O", "raw", str(_data_disk(size_mib)), str(into)]
+    run_tool(argv, into.parent, TOOLS)
 
 
 def _data_disk(size_mib: int) -> Path:
@@ -169,9 +169,9 @@ def _data_disk(size_mib: int) -> Path:
 
 def overlay(base: Path, into: Path, size_mib: int) -> None:
     """A disk that holds what is written to it and reads all else from `base`; raises PlatformError."""
-    words = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(base), str(into)]
+    argv = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(base), str(into)]
     size = [f"{size_mib}M"] if size_mib else []
-    run_tool([*words, *size], into.parent, "Install it: `apt-get install qemu-utils`.")
+    run_tool([*argv, *size], into.parent, "Install it: `apt-get install qemu-utils`.")
 
 
 def unknown_image(name: str) -> str:

@@ -69,7 +69,7 @@ def _ordered(folder: Path, version: str, names: tuple[str, ...]) -> tuple[Path, 
     for name in names:
         path = by_name.get(name)
         if path is not None:
-            order += [one for one in [*reversed(needs[path]), path] if one not in order]
+            order += [module for module in [*reversed(needs[path]), path] if module not in order]
     return tuple(base / path for path in order)
 
 
@@ -86,6 +86,6 @@ def run_tool(command: list[str], folder: Path, remedy: str, seconds: float = TOO
     except subprocess.TimeoutExpired:
         raise PlatformError(f"`{' '.join(command[:3])}` did not end within {seconds:g} s.") from None
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip()[-500:]
-        raise PlatformError(f"`{' '.join(command[:3])}` failed with code {done.returncode}: {said}")
+        message = (done.stderr or done.stdout).strip()[-500:]
+        raise PlatformError(f"`{' '.join(command[:3])}` failed with code {done.returncode}: {message}")
     return done.stdout

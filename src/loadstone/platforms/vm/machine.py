@@ -198,10 +198,10 @@ class VirtualMachine(Guest):
     async def forward(self, port: int) -> Endpoint:
         """Has QEMU listen on a free port. Raises PlatformError."""
         there = free_port()
-        words = f"hostfwd_add public tcp:{LOOPBACK}:{there}-:{port}"
-        said = await self.qmp.execute("human-monitor-command", {"command-line": words})
-        if said:
-            raise PlatformError(f"Port {port} of {self.name} cannot be forwarded: {str(said).strip()}")
+        monitor_command = f"hostfwd_add public tcp:{LOOPBACK}:{there}-:{port}"
+        reply = await self.qmp.execute("human-monitor-command", {"command-line": monitor_command})
+        if reply:
+            raise PlatformError(f"Port {port} of {self.name} cannot be forwarded: {str(reply).strip()}")
         return Endpoint(LOOPBACK, there)
 
     async def outside(self) -> Json | None:
@@ -287,12 +287,12 @@ async def _within(machine: VirtualMachine, waiting: Coroutine[Any, Any, Any], se
     for task in (sign, death):
         task.cancel()
     await asyncio.gather(sign, death, return_exceptions=True)
-    said = last_words(machine.log, machine.layout.sockets.console)
+    last_lines = last_words(machine.log, machine.layout.sockets.console)
     code = machine.process.returncode
     why = f"did not {do} within {seconds:g} s" if code is None else f"ended with {_how(code)} instead of coming up"
-    if code is None and machine.layout.spec.memory < LEAST_MIB and GIVE_MORE not in said:
-        said += f"; it may have {GIVE_MORE}"
-    raise PlatformError(f"The virtual machine {machine.name} {why}; {said}")
+    if code is None and machine.layout.spec.memory < LEAST_MIB and GIVE_MORE not in last_lines:
+        last_lines += f"; it may have {GIVE_MORE}"
+    raise PlatformError(f"The virtual machine {machine.name} {why}; {last_lines}")
 
 
 def _how(code: int) -> str:
@@ -301,23 +301,23 @@ def _how(code: int) -> str:
 
 def last_words(log: Path, console: Path) -> str:
     """The last words of QEMU and of the console, and where all are."""
-    told = []
-    for what, path in (("QEMU", log), ("its console", console)):
+    texts = []
+    for source, path in (("QEMU", log), ("its console", console)):
         text = path.read_text(errors="replace").strip() if path.is_file() else ""
         if text:
             panic = text.find("Kernel panic")
             begin = len(text) - TAIL if panic < 0 else panic - BEFORE_PANIC
-            told.append(f"{what} says: {text[max(0, begin) :][:TAIL]}")
+            texts.append(f"{source} says: {text[max(0, begin) :][:TAIL]}")
             if any(sign in text for sign in TOO_SMALL):
-                told.append(f"the machine has {GIVE_MORE}")
-    return "; ".join([*told, f"console kept in {console}"]) if told else f"its console, {console}, is empty"
+                texts.append(f"the machine has {GIVE_MORE}")
+    return "; ".join([*texts, f"console kept in {console}"]) if texts else f"its console, {console}, is empty"
 
 
 async def _place_threads(machine: VirtualMachine) -> None:
     """Learns which thread does what, and keeps them on the declared cores of the host."""
     for kind, question in (("vcpu", "query-cpus-fast"), ("io", "query-iothreads")):
-        said: Any = await machine.qmp.execute(question)
-        machine.threads |= {one["thread-id"]: kind for one in said}
+        threads: Any = await machine.qmp.execute(question)
+        machine.threads |= {thread["thread-id"]: kind for thread in threads}
     pin = machine.context.spec.pin
     if pin is not None:
         cores = core_list(pin)
@@ -327,9 +327,9 @@ async def _place_threads(machine: VirtualMachine) -> None:
 
 
 async def _version(qmp: QMPClient) -> str:
-    said = await qmp.execute("query-version")
-    assert isinstance(said, dict)
-    threads: Any = said["qemu"]
+    reply = await qmp.execute("query-version")
+    assert isinstance(reply, dict)
+    threads: Any = reply["qemu"]
     return f"{threads['major']}.{threads['minor']}.{threads['micro']}"
 
 

@@ -73,17 +73,17 @@ class SavedState:
         """Raises UnusableStateError when its bytes are not those that were written, which QEMU would not notice, or
         cannot be written to the `copy`.
         """
-        whole, place = hashlib.sha256(), HEADER_BYTES
+        digest, place = hashlib.sha256(), HEADER_BYTES
         try:
             with copy.open("wb") if copy else contextlib.nullcontext() as into:
                 while piece := os.pread(self.file.fileno(), PIECE_BYTES, place):
-                    whole.update(piece)
+                    digest.update(piece)
                     place += len(piece)
                     if into is not None:
                         into.write(piece)
         except OSError as error:
             raise UnusableStateError(f"it cannot be read or copied: {error}") from None
-        if whole.hexdigest() != self.header.sha256:
+        if digest.hexdigest() != self.header.sha256:
             raise UnusableStateError("its checksum is wrong")
 
 
@@ -142,15 +142,15 @@ class StateWriter:
 
     def copy(self, read_into: Callable[[memoryview], int]) -> None:
         """Writes what can be read until that is all. Raises OSError, for example when the disk is full."""
-        whole, piece = hashlib.sha256(), memoryview(bytearray(PIECE_BYTES))
+        digest, piece = hashlib.sha256(), memoryview(bytearray(PIECE_BYTES))
         self.file.seek(HEADER_BYTES)
         while count := read_into(piece):
             self.size_bytes += count
             if self.size_bytes > MOST_BYTES:
                 raise OSError(errno.EFBIG, f"A state of more than {MOST_BYTES} bytes is not stored")
-            whole.update(piece[:count])
+            digest.update(piece[:count])
             self.file.write(piece[:count])
-        self.sha256 = whole.hexdigest()
+        self.sha256 = digest.hexdigest()
 
     def finish(self, hello: Json) -> None:
         """Adds the header, gives the file its name, and removes states beyond the bounds. Raises OSError."""

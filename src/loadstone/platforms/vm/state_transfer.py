@@ -80,5 +80,5 @@ async def _ended(qmp: QMPClient) -> None:
 
 async def _status(qmp: QMPClient) -> str:
     """How far the migration is; `failed` where there was none."""
-    said: Any = await qmp.execute("query-migrate")
-    return str(said.get("status", "failed"))
+    migration: Any = await qmp.execute("query-migrate")
+    return str(migration.get("status", "failed"))

@@ -41,14 +41,14 @@ def thread_seconds(pid: int, threads: Mapping[int, str]) -> dict[str, float]:
 
 async def _disks(qmp: QMPClient) -> Json:
     total = dict.fromkeys(("read_count", "write_count", "read_bytes", "write_bytes", "read_time", "write_time"), 0.0)
-    said: Any = await qmp.execute("query-blockstats")
-    for one in said:
-        stats = one["stats"]
+    devices: Any = await qmp.execute("query-blockstats")
+    for device in devices:
+        stats = device["stats"]
         for kind, short in (("read", "rd"), ("write", "wr")):
             total[f"{kind}_count"] += stats[f"{short}_operations"]
             total[f"{kind}_bytes"] += stats[f"{short}_bytes"]
             total[f"{kind}_time"] += stats[f"{short}_total_time_ns"] / 1e6
-    return total if said else {}
+    return total if devices else {}
 
 
 def _exits(pid: int) -> int | None:

@@ -21,7 +21,7 @@ class Powered:
     def summary(self, spec: TilesSpec, executors: Sequence[Executor]) -> tuple[PowerRecord, ...]:
         """Mean watts of each meter over the loaded window and over active idle; None where a phase was not reached."""
         phases = (spec.phases_of(1), spec.idle_phases)
-        windows = [_window(executor, of) for executor, of in zip(executors, phases, strict=False)]
+        windows = [_window(executor, tile_phases) for executor, tile_phases in zip(executors, phases, strict=False)]
         return tuple(_record(meter, [*windows, None, None]) for meter in self.meters)
 
 

@@ -69,8 +69,8 @@ async def _execute(
     spec: TilesSpec, parts: Parts, folder: ResultFolder, listener: Listener, begin: Begin, signals: Signals
 ) -> tuple[Status, str]:
     logs = folder.path / LOGS
-    async with fleet_for(spec.fleet, logs) as fleet, tiles_testbed(spec.system, logs, fleet) as made:
-        up = made if fleet is None else replace(made, testbed=on_fleet(made.testbed, {}, fleet))
+    async with fleet_for(spec.fleet, logs) as fleet, tiles_testbed(spec.system, logs, fleet) as deployed:
+        up = deployed if fleet is None else replace(deployed, testbed=on_fleet(deployed.testbed, {}, fleet))
         folder.change(target=up.testbed.about, machines=up.testbed.facts(), hosts=disclosed(fleet))
         folder.mark(Status.RUNNING)
         executors = [Executor(up.testbed, listener, fleet=fleet)]
@@ -106,10 +106,10 @@ def _polls(spec: TilesSpec, folder: ResultFolder, up: TilesUp) -> Iterator[Drive
 def _jobs(spec: TilesSpec, parts: Parts, folder: ResultFolder, up: TilesUp) -> Iterator[DriverJob]:
     for tile in up.tiles:
         for driver, kinds in PLAYED_BY.items():
-            own = tuple(part for part in parts[tile.number] if part.kind in kinds)
-            folders: dict[str, RunFolder] = {part.label: folder.run(part.label, 1) for part in own}
+            tile_parts = tuple(part for part in parts[tile.number] if part.kind in kinds)
+            folders: dict[str, RunFolder] = {part.label: folder.run(part.label, 1) for part in tile_parts}
             after_s = spec.stagger_s * (tile.number - 1)
-            plan = plan_of(spec, tile.number, own, tile)
+            plan = plan_of(spec, tile.number, tile_parts, tile)
             job = _job(f"tile{tile.number}-{driver}", tile, plan, folders, after_s)
             yield replace(job, hosts=_hosts(spec, tile))
 
@@ -150,7 +150,7 @@ def _beginning(spec: TilesSpec) -> Beginning:
 
 
 def _manifest(spec: TilesSpec, parts: Parts) -> Manifest:
-    loaded = [part for own in parts.values() for part in own]
+    loaded = [part for tile_parts in parts.values() for part in tile_parts]
     polls = [polling(spec, number) for number in parts] if spec.power else []
     at_idle = replace(spec.profile, phases=spec.idle_phases)
     profiles = [*((part, spec.profile) for part in loaded), *((part, at_idle) for part in polls)]

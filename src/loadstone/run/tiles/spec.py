@@ -256,8 +256,11 @@ def _web(tile: Tile) -> Workload:
     downloads = support.values["download"]
     assert isinstance(downloads, Table) and downloads.weights is not None
     bytes_at = downloads.columns.index("bytes")
-    kept = [at for at, row in enumerate(downloads.rows) if int(row[bytes_at]) <= MOST_DOWNLOAD_BYTES]
-    rows = {"rows": tuple(downloads.rows[at] for at in kept), "weights": tuple(downloads.weights[at] for at in kept)}
+    rows_left = [index for index, row in enumerate(downloads.rows) if int(row[bytes_at]) <= MOST_DOWNLOAD_BYTES]
+    rows = {
+        "rows": tuple(downloads.rows[index] for index in rows_left),
+        "weights": tuple(downloads.weights[index] for index in rows_left),
+    }
     lighter = replace(
         support,
         connections=support.connections.model_copy(update=lines),

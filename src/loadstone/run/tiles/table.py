@@ -41,13 +41,13 @@ def read_tiles(file: Path) -> list[Row]:
     if not lines:
         raise UsageError(f"{file} contains no tile: it has no rows below its heading.")
     problems: list[Problem] = []
-    rows = [_row(file, at, number, row, problems) for number, (at, row) in enumerate(lines, start=1)]
+    rows = [_row(file, line, number, row, problems) for number, (line, row) in enumerate(lines, start=1)]
     if problems:
         raise StudyError(problems)
     return rows
 
 
-def _row(file: Path, at: int, number: int, row: dict[str, str], problems: list[Problem]) -> Row:
+def _row(file: Path, line: int, number: int, row: dict[str, str], problems: list[Problem]) -> Row:
     cells = {(key or "").strip(): (value or "").strip() for key, value in row.items() if isinstance(value, str | None)}
 
     def take(name: str, text: str) -> Decimal:
@@ -57,7 +57,7 @@ def _row(file: Path, at: int, number: int, row: dict[str, str], problems: list[P
             value = Decimal("nan")
         if not value.is_finite() or value < 0 or (name in SHARES and value > 1):
             wanted = "a share from 0 to 1" if name in SHARES else "a number, 0 or more"
-            problems.append(Problem(file, at, name, f"`{text}` is not {wanted}", "Correct the cell."))
+            problems.append(Problem(file, line, name, f"`{text}` is not {wanted}", "Correct the cell."))
             return Decimal(0)
         return value
 
