@@ -49,11 +49,11 @@ def save(
     results: Results = RESULTS,
 ) -> None:
     """Store a series as a baseline: in the results by its name, or in a file (`NAME.json`) for version control."""
-    kept = _of_study(series, results, Path(name).stem)
+    baseline = _of_study(series, results, Path(name).stem)
     file = _file(name, results)
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_document(file, BASELINES, kept)
-    say(f"{file}: {', '.join(f'{one.workload}, {one.runs} runs' for one in kept.series)}")
+    write_document(file, BASELINES, baseline)
+    say(f"{file}: {', '.join(f'{series.workload}, {series.runs} runs' for series in baseline.series)}")
 
 
 @app.command("list")
@@ -61,17 +61,17 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False, results: Results = RESULTS
 ) -> None:
     """List the baselines stored in the results."""
-    found = list(_kept(results))
+    baselines = list(_kept(results))
     if as_json:
-        out.print_json(json.dumps([asdict(one) for one in found], default=str))
+        out.print_json(json.dumps([asdict(baseline) for baseline in baselines], default=str))
         return
     table = Table(box=SIMPLE_HEAD)
     for title in ("name", "made", "study", "workloads"):
         table.add_column(title)
-    for one in found:
-        workloads = ", ".join(f"{series.workload} ({series.runs} runs)" for series in one.series)
-        table.add_row(*map(escape, (one.name, one.made[:16].replace("T", " "), one.study, workloads)))
-    out.print(table if found else f"None is kept in {results / FOLDER}. `loadstone baseline save NAME` keeps one.")
+    for baseline in baselines:
+        workloads = ", ".join(f"{series.workload} ({series.runs} runs)" for series in baseline.series)
+        table.add_row(*map(escape, (baseline.name, baseline.made[:16].replace("T", " "), baseline.study, workloads)))
+    out.print(table if baselines else f"None is kept in {results / FOLDER}. `loadstone baseline save NAME` keeps one.")
 
 
 @app.command()
@@ -96,8 +96,8 @@ def check(
     does, 3 if the runs cannot decide it.
     """
     conditions = [read_condition(text) for text in fail_if or ()]
-    kept, new = _read(name, results), _of_study(series, results, "this")
-    answer = against(kept, new, conditions, elsewhere)
+    baseline, new = _read(name, results), _of_study(series, results, "this")
+    answer = against(baseline, new, conditions, elsewhere)
     if as_json:
         out.print_json(json.dumps({**asdict(answer), "verdict": answer.verdict}, default=str))
     else:
@@ -109,8 +109,8 @@ def _show(answer: Against, is_judged: bool) -> None:
     for failing in answer.failing:
         say(f"{failing.standing:<10}{failing.workload}: {failing.said}")
     for change in answer.changes:
-        word = f"{change.standing:<10}" if change.condition else ""
-        say(f"{word}{change.workload}: {change.said}")
+        standing = f"{change.standing:<10}" if change.condition else ""
+        say(f"{standing}{change.workload}: {change.said}")
     for note in answer.notes:
         warn(note)
     if is_judged or answer.verdict is not Verdict.PASS:
@@ -137,7 +137,7 @@ def _read(name: str, results: Path) -> Baseline:
     """Raises StoreError, UsageError where there is none."""
     file = _file(name, results)
     if not file.is_file():
-        known = ", ".join(one.name for one in _kept(results)) or "none"
+        known = ", ".join(baseline.name for baseline in _kept(results)) or "none"
         raise UsageError(f"There is no {file}. Kept are: {known}. `loadstone baseline save NAME` keeps one.")
     document = read_raw(file)
     if document.get("schema") != BASELINE_SCHEMA:

@@ -56,11 +56,11 @@ def _show_verdicts(result: Result, verdict: ResultVerdict) -> None:
             say(f"no score: the run is {result.manifest.status}, so its tiles were not all measured")
             return
         stored, maxima = tiles_of(result), maxima_of(result)
-        show_tiles(stored, consolidation([one.tile for one in stored], maxima), maxima)
+        show_tiles(stored, consolidation([workload.tile for workload in stored], maxima), maxima)
     else:
-        for one in verdict.workloads:
-            _show_workload(one, result.manifest)
-            _show_figures(one, result)
+        for workload in verdict.workloads:
+            _show_workload(workload, result.manifest)
+            _show_figures(workload, result)
     if verdict.index is not None:
         claim = "" if verdict.index.compliant else " (from a run that is not compliant)"
         out.print(f"{NAME}: {verdict.index.value:.1f}{claim}. {DISCLAIMER}")
@@ -68,11 +68,11 @@ def _show_verdicts(result: Result, verdict: ResultVerdict) -> None:
 
 def _show_workload(verdict: WorkloadVerdict, manifest: Manifest) -> None:
     style = VERDICT_STYLE[verdict.verdict]
-    criteria = next(one for one in manifest.criteria if one.workload == verdict.workload)
+    criteria = next(entry for entry in manifest.criteria if entry.workload == verdict.workload)
     why = obstacle(criteria, verdict.verdict, verdict.not_judged, manifest.is_simulated)
     claim = "compliant" if verdict.compliant else f"not compliant: {why}"
-    what = escape(f"{verdict.workload} with {criteria.load_in_words} ({claim})")
-    out.print(f"[{style}]{verdict.verdict.upper():8}[/] {what}")
+    title = escape(f"{verdict.workload} with {criteria.load_in_words} ({claim})")
+    out.print(f"[{style}]{verdict.verdict.upper():8}[/] {title}")
     for reason in verdict.reasons:
         say(f"         {reason}")
     for note in dict.fromkeys(note for iteration in verdict.iterations for note in iteration.notes):

@@ -66,7 +66,7 @@ def show_common(score: TilesVerdict) -> None:
                 out.print(f"[yellow]placement[/] {escape(text)}", soft_wrap=True)
 
 
-def _show_broken(verdict: Verdict, what: str, reasons: Sequence[str]) -> None:
-    out.print(f"[{VERDICT_STYLE[verdict]}]{verdict.upper():8}[/] {escape(what)}")
+def _show_broken(verdict: Verdict, title: str, reasons: Sequence[str]) -> None:
+    out.print(f"[{VERDICT_STYLE[verdict]}]{verdict.upper():8}[/] {escape(title)}")
     for reason in reasons:
         say(f"         {reason}")

@@ -47,13 +47,15 @@ def doctor(
         install(missing)
     advice = [*examine(results), *_programs(), *_platforms(), *_software()]
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in advice], indent=1))
+        typer.echo(json.dumps([asdict(line) for line in advice], indent=1))
     else:
         table = Table("", "matter", "figure", "remedy", show_lines=False)
-        for one in advice:
-            table.add_row(f"[{STYLE[one.finding]}]{one.finding}[/]", one.matter, escape(one.figure), escape(one.remedy))
+        for line in advice:
+            table.add_row(
+                f"[{STYLE[line.finding]}]{line.finding}[/]", line.matter, escape(line.figure), escape(line.remedy)
+            )
         out.print(table)
-    if any(one.finding is Finding.BAD for one in advice):
+    if any(line.finding is Finding.BAD for line in advice):
         raise typer.Exit(Exit.WRONG_INPUT)
 
 
@@ -85,7 +87,14 @@ def _services() -> Iterator[tuple[str, list[str]]]:
                 every = [kind.needs, *kind.mechanisms.values()]
                 yield (
                     f"{role} {name}",
-                    sorted({package for one in every for at, package in one.items() if not has_file(at)}),
+                    sorted(
+                        {
+                            package
+                            for packages in every
+                            for program, package in packages.items()
+                            if not has_file(program)
+                        }
+                    ),
                 )
 
 
@@ -99,10 +108,10 @@ def _software() -> Iterator[Advice]:
 
 def _accelerator() -> Advice:
     """What was found when a machine was last booted; the doctor starts nothing."""
-    matter, found = "virtual machines by hardware", remembered()
-    if found is None:
+    matter, detected = "virtual machines by hardware", remembered()
+    if detected is None:
         return Advice(matter, Finding.WARNING, "not known yet", "The first boot of a virtual machine detects it.")
-    if found.accelerator is Accelerator.KVM:
-        return Advice(matter, Finding.GOOD, f"KVM: {found.why}")
+    if detected.accelerator is Accelerator.KVM:
+        return Advice(matter, Finding.GOOD, f"KVM: {detected.why}")
     remedy = f"Machines are emulated by TCG, many times slower. Remove {kept()} to try KVM again."
-    return Advice(matter, Finding.WARNING, f"no: {found.why[:WORDS]}", remedy)
+    return Advice(matter, Finding.WARNING, f"no: {detected.why[:WORDS]}", remedy)

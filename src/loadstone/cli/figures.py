@@ -47,26 +47,31 @@ def _whole(figures: IterationFigures, headline: Headline) -> Iterator[str]:
 def _slowest(figures: IterationFigures) -> str:
     if len(figures.operations) < 2:
         return ""
-    times = {one.name: one.response.at(95.0) for one in figures.operations}
+    times = {operation.name: operation.response.at(95.0) for operation in figures.operations}
     known = {name: time_s for name, time_s in times.items() if time_s is not None}
     name = max(known, key=lambda name: known[name], default="")
     return f"slowest {name}, p95 {milliseconds(known[name])}" if name else ""
 
 
 def _failing(figures: IterationFigures) -> Iterator[str]:
-    failing = sorted((one for one in figures.operations if one.error_count), key=lambda one: -one.error_count)
-    for one in failing[:MOST_FAILING]:
-        yield f"{one.name}: {one.error_count} of {one.requests} failed ({_kinds(one)})"
+    failing = sorted(
+        (operation for operation in figures.operations if operation.error_count),
+        key=lambda operation: -operation.error_count,
+    )
+    for operation in failing[:MOST_FAILING]:
+        yield f"{operation.name}: {operation.error_count} of {operation.requests} failed ({_kinds(operation)})"
     if (failing or figures.connections.get("trailing")) and figures.samples:
         yield f"for example: {figures.samples[0]}"
 
 
-def _kinds(one: OperationFigures) -> str:
-    return ", ".join(f"{kind} {count}" for kind, count in one.errors.items() if count)
+def _kinds(operation: OperationFigures) -> str:
+    return ", ".join(f"{kind} {count}" for kind, count in operation.errors.items() if count)
 
 
 def never_right(result: WorkloadResult) -> tuple[str, ...]:
     """Operations of which every single one failed."""
-    operations = [one for iteration in result.iterations for one in iteration.figures.operations if one.requests]
-    worked = {one.name for one in operations if one.error_count < one.requests}
-    return tuple(dict.fromkeys(one.name for one in operations if one.name not in worked))
+    operations = [
+        operation for iteration in result.iterations for operation in iteration.figures.operations if operation.requests
+    ]
+    worked = {operation.name for operation in operations if operation.error_count < operation.requests}
+    return tuple(dict.fromkeys(operation.name for operation in operations if operation.name not in worked))

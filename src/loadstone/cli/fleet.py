@@ -41,9 +41,9 @@ def up(
 
 async def _up(spec: FleetSpec, wheel: Path | None) -> None:
     looks = await _each({name: bootstrap.look_at(name, host) for name, host in spec.hosts.items()})
-    for name, look in looks.items():
-        if abs(look.ahead_s) > SKEW_S + look.bound_s:
-            say(f"{name}: its clock is {look.ahead_s:+.1f} s off ours; starts are corrected, dates in logs are not.")
+    for name, facts in looks.items():
+        if abs(facts.ahead_s) > SKEW_S + facts.bound_s:
+            say(f"{name}: its clock is {facts.ahead_s:+.1f} s off ours; starts are corrected, dates in logs are not.")
     pythons = await _each(
         {name: bootstrap.install(name, host, looks[name], wheel) for name, host in spec.hosts.items()}
     )
@@ -53,20 +53,20 @@ async def _up(spec: FleetSpec, wheel: Path | None) -> None:
     others = {name: host for name, host in spec.hosts.items() if host.address != address}
     starts = {name: bootstrap.start_host(name, host, spec, pythons[name], keys) for name, host in others.items()}
     await _each(starts)
-    for name, look in looks.items():
-        say(f"{name}: up, {look.cores} cores, {look.free_mib} MiB free")
+    for name, facts in looks.items():
+        say(f"{name}: up, {facts.cores} cores, {facts.free_mib} MiB free")
 
 
 @app.command("status")
 def status(file: File, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Show which hosts are in the cluster. Exit code 2 if one is missing."""
     spec = read_fleet(file)
-    found = asyncio.run(_found(spec))
-    missing = [name for name in spec.hosts if name not in found or not found[name].is_alive]
+    hosts = asyncio.run(_found(spec))
+    missing = [name for name in spec.hosts if name not in hosts or not hosts[name].is_alive]
     if as_json:
-        typer.echo(json.dumps({name: vars(host) for name, host in found.items()}, indent=1))
+        typer.echo(json.dumps({name: vars(host) for name, host in hosts.items()}, indent=1))
     else:
-        out.print(_table(spec, found))
+        out.print(_table(spec, hosts))
     if missing:
         raise FleetError(f"Not in the cluster: {', '.join(missing)}. `loadstone fleet up {file}` starts hosts.")
 
@@ -101,21 +101,21 @@ async def _found(spec: FleetSpec) -> Mapping[str, FoundHost]:
         await engine.release()
 
 
-async def _each(asked: Mapping[str, Awaitable[Any]]) -> dict[str, Any]:
+async def _each(requests: Mapping[str, Awaitable[Any]]) -> dict[str, Any]:
     """What comes of something that is done for all hosts at once; raises FleetError with all that went wrong."""
-    done = await asyncio.gather(*asked.values(), return_exceptions=True)
-    wrong = [one for one in done if isinstance(one, BaseException)]
-    if any(not isinstance(one, FleetError) for one in wrong):
-        raise next(one for one in wrong if not isinstance(one, FleetError))
+    done = await asyncio.gather(*requests.values(), return_exceptions=True)
+    wrong = [result for result in done if isinstance(result, BaseException)]
+    if any(not isinstance(error, FleetError) for error in wrong):
+        raise next(error for error in wrong if not isinstance(error, FleetError))
     if wrong:
         raise FleetError("\n".join(map(str, wrong)))
-    return dict(zip(asked, done, strict=True))
+    return dict(zip(requests, done, strict=True))
 
 
-def _table(spec: FleetSpec, found: Mapping[str, FoundHost]) -> Table:
+def _table(spec: FleetSpec, hosts: Mapping[str, FoundHost]) -> Table:
     table = Table("host", "roles", "address", "state", "memory for the engine")
     for name, host in spec.hosts.items():
-        there = found.get(name, FoundHost(False, ""))
+        there = hosts.get(name, FoundHost(False, ""))
         state = "[green]up[/]" if there.is_alive else "[red]missing[/]"
         table.add_row(escape(name), ", ".join(host.roles), host.address, state, escape(there.detail))
     return table

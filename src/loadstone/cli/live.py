@@ -83,7 +83,7 @@ class View:
             case _:
                 return
 
-    def _tell(self, what: str) -> None:
+    def _tell(self, state: str) -> None:
         """A line of progress where there is no terminal."""
         if errors.is_terminal or self.beginning is None or not self.tells_lines:
             return
@@ -91,7 +91,7 @@ class View:
         left_s = max(0.0, self.beginning.seconds - (self.told - self.started))
         left = "" if self.is_ending else f", {left_s:.0f} s left"
         failed = f", {self.failures} errors" if self.failures else ""
-        errors.print(f"{self.beginning.workload}: {what}{left}{failed}", markup=False, soft_wrap=True)
+        errors.print(f"{self.beginning.workload}: {state}{left}{failed}", markup=False, soft_wrap=True)
 
     def _tell_sometimes(self) -> None:
         if time.monotonic() - self.told >= TOLD_EVERY_S:
@@ -146,10 +146,10 @@ class StudyView(View):
     def _render(self) -> RenderableType:
         if self.progress is None:
             return super()._render()
-        done, kept, left = self.progress.done, self.progress.kept, self.progress.left
+        done, reused, left = self.progress.done, self.progress.kept, self.progress.left
         each = sum(self.spent_s) / len(self.spent_s) if self.spent_s else self.beginning and self.beginning.seconds
         time_left = f"about {max(0.0, left * each - (time.monotonic() - self.turned)) / 60:.1f} min" if each else ""
-        taken = f" ({kept} of them from before)" if kept else ""
+        taken = f" ({reused} of them from before)" if reused else ""
         running = f"running: {self.progress.next}" if self.progress.next else "writing the report"
         title = Text(f"{self.progress.name}: {done} done{taken}, about {left} left, {time_left}", style="bold")
         bar = Table.grid()

@@ -141,8 +141,8 @@ def _empty_program() -> typer.Typer:
 def _help_all(context: typer.Context, wanted: bool) -> None:
     if wanted:
         for path, command in _commands(context.command, ()):
-            own = command.make_context(" ".join(("loadstone", *path)), [], resilient_parsing=True)
-            typer.echo(command.get_help(own) or "")
+            command_context = command.make_context(" ".join(("loadstone", *path)), [], resilient_parsing=True)
+            typer.echo(command.get_help(command_context) or "")
         raise typer.Exit
 
 
@@ -166,19 +166,19 @@ def options(
     ),
 ) -> None:
     """Options of the program itself."""
-    for found in reap():
-        warn(f"cleaned up after a `loadstone` process that was killed: {found}")
+    for leftover in reap():
+        warn(f"cleaned up after a `loadstone` process that was killed: {leftover}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the program and exits with its code."""
-    given = sys.argv[1:] if arguments is None else arguments
+    argv = sys.argv[1:] if arguments is None else arguments
     _give_home()
     began = datetime.now(UTC)
     with patient_streams():
-        code = _run(given)
-    if code in (Exit.WRONG_INPUT, Exit.CRASHED) and given and given[0] not in LEAVES_NOTHING:
-        _note_refusal(given, began, int(code))
+        code = _run(argv)
+    if code in (Exit.WRONG_INPUT, Exit.CRASHED) and argv and argv[0] not in LEAVES_NOTHING:
+        _note_refusal(argv, began, int(code))
     sys.exit(int(code))
 
 
@@ -205,10 +205,10 @@ def _note_refusal(arguments: Sequence[str], began: datetime, code: int) -> None:
 
 def _results_folder(arguments: Sequence[str]) -> Path:
     """The folder that a command was told, read by itself, since the command may have been refused for any option."""
-    told = [word.partition("=")[2] for word in arguments if word.startswith("--results=")]
-    told += [after for word, after in pairwise(arguments) if word == "--results"]
+    folders = [argument.partition("=")[2] for argument in arguments if argument.startswith("--results=")]
+    folders += [after for argument, after in pairwise(arguments) if argument == "--results"]
     named = os.environ.get(f"{ENVIRONMENT}_RESULTS") or "results"
-    return Path(told[-1] if told else named)
+    return Path(folders[-1] if folders else named)
 
 
 def _run(arguments: Sequence[str]) -> int:

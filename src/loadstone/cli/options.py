@@ -333,8 +333,8 @@ class SystemOptions(MachineOptions):
     def system(self, placement: Placement) -> System:
         """What is measured; raises UsageError."""
         urls = list(self.target or [])
-        given = (bool(urls), self.station is not None, self.nginx is not None)
-        if sum(given) > 1:
+        is_given = (bool(urls), self.station is not None, self.nginx is not None)
+        if sum(is_given) > 1:
             raise UsageError("A run measures one system. Use one of --target, --station and --nginx.")
         if self.nginx is not None:
             return FileServer.parse(self.nginx)
@@ -384,13 +384,13 @@ class WorkloadOptions(LoadOptions, SystemOptions, LengthOptions, ResultOptions, 
 
         Raises UsageError for an option that does not go with a file.
         """
-        given = {name: value for name, value in options_of(self).items() if name != "context"}
-        return overrides_of(self.context, question, given | dict(values))
+        settings = {name: value for name, value in options_of(self).items() if name != "context"}
+        return overrides_of(self.context, question, settings | dict(values))
 
     @property
     def tags(self) -> dict[str, str]:
         """What is noted; raises UsageError for what has no name."""
-        parts = [word.partition("=") for word in self.tag or ()]
+        parts = [tag.partition("=") for tag in self.tag or ()]
         wrong = [name + mark for name, mark, text in parts if not (name.strip() and mark and text.strip())]
         if wrong:
             raise UsageError(f"`{wrong[0]}` is not NAME=TEXT. Example: --tag release=1.4.")
@@ -426,27 +426,27 @@ def make_placement(
     platform: str | None, machine: Sequence[str], backend: str | None, varied: bool = False, cold: bool = False
 ) -> Placement:
     """Where services run; raises UsageError. Where the platform is `varied`, some settings fit one of them alone."""
-    given, roles = role_settings(settings_of(",".join(machine)))
+    declared, roles = role_settings(settings_of(",".join(machine)))
     behind: dict[str, object] = dict(settings_of(backend or ""))
     if platform is not None:
-        given["platform"] = platform
+        declared["platform"] = platform
     if cold:
-        _make_cold(given, behind, varied)
-    placement = Placement(read_machine(given), read_machine(behind), roles)
+        _make_cold(declared, behind, varied)
+    placement = Placement(read_machine(declared), read_machine(behind), roles)
     if not varied:
-        refuse_foreign(placement.machine, given)
+        refuse_foreign(placement.machine, declared)
     refuse_foreign(placement.backend, behind)
     return placement
 
 
-def _make_cold(given: dict[str, Any], behind: dict[str, Any], varied: bool) -> None:
+def _make_cold(declared: dict[str, Any], behind: dict[str, Any], varied: bool) -> None:
     """Declares those machines `cold` that could be restored. Raises UsageError when there is none of them."""
-    able = [name for name, kind in platform_kinds().items() if COLD in kind.settings]
-    machines = [one for one in (given, behind) if one.get("platform", PROCESS) in able]
+    cold_platforms = [name for name, kind in platform_kinds().items() if COLD in kind.settings]
+    machines = [settings for settings in (declared, behind) if settings.get("platform", PROCESS) in cold_platforms]
     if varied:
-        machines.append(given)
+        machines.append(declared)
     if not machines:
-        raise UsageError(f"--cold applies to machines that are booted. Add --platform {' or '.join(able)}.")
+        raise UsageError(f"--cold applies to machines that are booted. Add --platform {' or '.join(cold_platforms)}.")
     for machine in machines:
         machine[COLD] = "true"
 

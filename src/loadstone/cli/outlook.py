@@ -42,8 +42,8 @@ def tell_study(spec: RunSpec | None, runs: int) -> None:
 
 def _warnings(spec: RunSpec) -> Iterator[str]:
     """Of workloads whose load is given; a study that varies it looks for itself."""
-    given = tuple(part for part in spec.parts if _is_given(part.load))
-    for criteria in criteria_of(replace(spec, parts=given)):
+    parts = tuple(part for part in spec.parts if _is_given(part.load))
+    for criteria in criteria_of(replace(spec, parts=parts)):
         yield from warnings(criteria)
 
 

@@ -57,7 +57,7 @@ BESIDE = frozenset(
 """Options that apply beside a file: they replace nothing that it declares."""
 
 
-def overrides_of(context: typer.Context, question: Mapping[str, Place], given: Mapping[str, object]) -> list[Override]:
+def overrides_of(context: typer.Context, question: Mapping[str, Place], values: Mapping[str, object]) -> list[Override]:
     """Overrides by the options that were given, those that replace sections first.
 
     `question` has the places of the options of a study's kind, `given` the values of all options. Raises UsageError for
@@ -65,9 +65,9 @@ def overrides_of(context: typer.Context, question: Mapping[str, Place], given: M
     """
     return [
         override
-        for option in sorted(given, key=lambda name: name not in SECTIONS)
+        for option in sorted(values, key=lambda name: name not in SECTIONS)
         if option not in BESIDE and (source := _source(context, option))
-        for override in _overrides(option, source, given[option], question)
+        for override in _overrides(option, source, values[option], question)
     ]
 
 

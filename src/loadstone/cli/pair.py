@@ -50,11 +50,11 @@ def check(memory: Memory = MEMORY_MIB) -> Exit:
     return _shown(findings(memory, 2))
 
 
-def _shown(found: list[Finding]) -> Exit:
-    for one in found:
-        mark = "[green]ok[/]" if one.is_fit else "[red]missing[/]" if one.is_needed else "[yellow]note[/]"
-        out.print(f"{mark:20} {one.what}: {one.said}", highlight=False)
-    return Exit.WRONG_INPUT if refusal(found) else Exit.PASS
+def _shown(checks: list[Finding]) -> Exit:
+    for check in checks:
+        mark = "[green]ok[/]" if check.is_fit else "[red]missing[/]" if check.is_needed else "[yellow]note[/]"
+        out.print(f"{mark:20} {check.what}: {check.said}", highlight=False)
+    return Exit.WRONG_INPUT if refusal(checks) else Exit.PASS
 
 
 @app.command("create")
@@ -76,15 +76,15 @@ def create(
     if serve not in SERVED:
         raise UsageError(f"A pair cannot run `{serve}`. Use one of {', '.join(SERVED)}.")
     say(LIMITS)
-    found = findings(memory, 2)
-    if why := refusal(found):
+    checks = findings(memory, 2)
+    if why := refusal(checks):
         raise PlatformError(why)
-    for one in found:
-        if not one.is_fit:
-            warn(f"{one.what}: {one.said}")
+    for check in checks:
+        if not check.is_fit:
+            warn(f"{check.what}: {check.said}")
     with temporary_folder("pair") as logs:
-        told = {"platform": "pair", "memory": memory, "disk": disk, "disks": disks, "reads": reads}
-        wanted = read_machine(told)
+        settings = {"platform": "pair", "memory": memory, "disk": disk, "disks": disks, "reads": reads}
+        wanted = read_machine(settings)
         asyncio.run(_keep(name, wanted, serve, logs))
     return Exit.PASS
 
@@ -113,8 +113,8 @@ async def _keep(name: str, wanted: MachineSpec, serve: str, logs: Path) -> None:
             raise PlatformError(machine.end())
 
 
-def _ask(name: str, do: str, **what: Any) -> Any:
-    return asyncio.run(control.ask(name, do, **what))
+def _ask(name: str, do: str, **details: Any) -> Any:
+    return asyncio.run(control.ask(name, do, **details))
 
 
 @app.command("status")
@@ -211,8 +211,8 @@ def fail(name: Name, fault: Annotated[FaultKind, typer.Argument(help="Fault to i
     return Exit.PASS
 
 
-def _said_paused(said: dict[str, Any]) -> None:
-    paused_s = said["paused_s"]
+def _said_paused(reply: dict[str, Any]) -> None:
+    paused_s = reply["paused_s"]
     say(
         "It was protected already." if paused_s is None else f"Protected; the machine stood still for {paused_s:.2f} s."
     )
@@ -221,6 +221,6 @@ def _said_paused(said: dict[str, Any]) -> None:
 def _table(looked: dict[str, Any]) -> Table:
     """The status as people read it."""
     table = Table("", looked["name"], show_edge=False)
-    for what, said in status_rows(looked):
-        table.add_row(what, said)
+    for title, text in status_rows(looked):
+        table.add_row(title, text)
     return table

@@ -115,10 +115,10 @@ def import_table(
 
 def _sessions(text: str) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for word in filter(None, text.split(",")):
-        workload, _, count = word.partition("=")
+    for setting in filter(None, text.split(",")):
+        workload, _, count = setting.partition("=")
         if not (count.isascii() and count.isdigit()) or len(count) > LONGEST_COUNT or int(count) < 1:
-            raise UsageError(f"`{word}` is not a valid number of sessions. Use WORKLOAD=N, separated by commas.")
+            raise UsageError(f"`{setting}` is not a valid number of sessions. Use WORKLOAD=N, separated by commas.")
         counts[workload] = int(count)
     return counts
 
@@ -161,7 +161,7 @@ def _listed(path: Path, manifest: Manifest, unreadable: list[str]) -> Listed:
     except StoreError as error:
         unreadable.append(str(error))
         verdict = None
-    own = {workload.workload: workload.verdict for workload in verdict.workloads} if verdict else {}
+    verdicts = {workload.workload: workload.verdict for workload in verdict.workloads} if verdict else {}
     return {
         "path": str(path),
         "status": manifest.status,
@@ -171,7 +171,7 @@ def _listed(path: Path, manifest: Manifest, unreadable: list[str]) -> Listed:
             criteria.workload: {
                 "sessions": criteria.sessions,
                 "load": criteria.load_in_words,
-                "verdict": own.get(criteria.workload),
+                "verdict": verdicts.get(criteria.workload),
             }
             for criteria in manifest.criteria
         },
@@ -211,7 +211,7 @@ def _latest(results: Path) -> Path:
     everything: list[tuple[Path, Manifest | StudyManifest]] = [*catalogue(results), *studies(results)]
     if not everything:
         raise StoreError(f"There is no result in {results}. `loadstone demo` makes one.")
-    path, manifest = max(everything, key=lambda one: one[0].name)
+    path, manifest = max(everything, key=lambda entry: entry[0].name)
     refusal = refusal_since(results, datetime.fromisoformat(manifest.started))
     if refusal is not None:
         raise StoreError(f"{refusal}. The newest result is {path.name}, from before. Use its name instead of `latest`.")
@@ -221,15 +221,15 @@ def _latest(results: Path) -> Path:
 def _tiles(manifest: Manifest, verdict: ResultVerdict | None) -> str:
     """A run of tiles in a line."""
     count, name = len(manifest.tiles), manifest.tile.name if manifest.tile else ""
-    what = f"{count} {name} tile{'s' * (count != 1)}"
+    title = f"{count} {name} tile{'s' * (count != 1)}"
     if verdict is None or verdict.consolidation is None:
-        return f"{what}: not judged"
-    return f"{what}: {verdict.consolidation.score:g}, {verdict.whole}"
+        return f"{title}: not judged"
+    return f"{title}: {verdict.consolidation.score:g}, {verdict.whole}"
 
 
 def _verdicts(workloads: Listed) -> str:
     parts = []
-    for name, one in workloads.items():
-        style = VERDICT_STYLE.get(one["verdict"] or "", "dim")
-        parts.append(f"{escape(name)} ({escape(one['load'])}) [{style}]{one['verdict'] or 'not judged'}[/]")
+    for name, workload in workloads.items():
+        style = VERDICT_STYLE.get(workload["verdict"] or "", "dim")
+        parts.append(f"{escape(name)} ({escape(workload['load'])}) [{style}]{workload['verdict'] or 'not judged'}[/]")
     return ", ".join(parts)

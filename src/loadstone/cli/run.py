@@ -100,8 +100,8 @@ class RunCommand(WorkloadOptions):
         if self.drivers > 1:
             spec = replace(spec, joining=Joining(self.drivers - 1, self.join_at))
             if not is_join_token_given():
-                told = f"{JOIN_TOKEN}={join_token()} loadstone-driver join {self.join_at}"
-                errors.print(f"Others join with: {told}", soft_wrap=True)
+                command = f"{JOIN_TOKEN}={join_token()} loadstone-driver join {self.join_at}"
+                errors.print(f"Others join with: {command}", soft_wrap=True)
         tally = Tally()
         with ExitStack() as stack:
             if self.prometheus is not None:
@@ -118,17 +118,17 @@ class RunCommand(WorkloadOptions):
         """The same of the workload whose users open these pages. Raises UsageError."""
         others = [name for name in names if not is_address(name)]
         if others or self.target:
-            other = others[0] if others else "--target"
+            workload = others[0] if others else "--target"
             remedy = "Remove it, or name a workload with --target"
-            raise UsageError(f"`{other}` cannot be combined with an address, which is the target itself. {remedy}.")
-        look = look_at(names)
-        text = look.text.encode()
+            raise UsageError(f"`{workload}` cannot be combined with an address, which is the target itself. {remedy}.")
+        page = look_at(names)
+        text = page.text.encode()
         folder = cached("look", digest(text), lambda into: _written(into, text))
         say(f"{folder / FILE}: 95 % of the answers within {GOOD_S:g} s, 99 % within {TOLERABLE_S:g} s, or it fails.")
         source = self.context.get_parameter_source("profile")
         is_given = source is not None and source.name != "DEFAULT"
         profile = LOOK if self.steady and not is_given else self.profile
-        return replace(self, names=[str(folder)], target=[look.target], name=self.name or look.name, profile=profile)
+        return replace(self, names=[str(folder)], target=[page.target], name=self.name or page.name, profile=profile)
 
     def _spec(self) -> RunSpec:
         names = self.names or []
@@ -136,7 +136,7 @@ class RunCommand(WorkloadOptions):
         alone = parts_of(names, self.given_load(self.trace))
         parts = with_companions(alone)
         return RunSpec(
-            name=self.name or "-".join(Path(word).name for word in names),
+            name=self.name or "-".join(Path(name).name for name in names),
             parts=parts,
             profile=profile_of(self.profile).changed(**self.lengths),
             seed=self.seed,
@@ -168,10 +168,10 @@ def _written(into: Path, text: bytes) -> None:
 
 def _warn_of_the_reference(spec: RunSpec) -> None:
     """Whoever has a workload of their own usually has a site of their own."""
-    own = [part.workload.name for part in spec.parts if not is_shipped_folder(part.workload.folder)]
-    if own and isinstance(spec.system, Reference) and spec.clock is Clock.REAL:
+    custom = [part.workload.name for part in spec.parts if not is_shipped_folder(part.workload.folder)]
+    if custom and isinstance(spec.system, Reference) and spec.clock is Clock.REAL:
         remedy = "Use --target http://HOST:PORT for your own site."
-        warn(f"{', '.join(own)} runs against the reference server. {remedy}")
+        warn(f"{', '.join(custom)} runs against the reference server. {remedy}")
 
 
 def _carry_out(spec: RunSpec, listeners: Sequence[Listener], has_report: bool) -> Exit:

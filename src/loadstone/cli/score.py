@@ -68,10 +68,10 @@ def consolidation_score(
     """
     held, most = _given(run, file, results)
     most = most if maxima is None else _maxima(maxima)
-    scored = consolidation([one.tile for one in held], most)
+    scored = consolidation([tile.tile for tile in held], most)
     verdict = None if run is None else _verdict(find_result(run, results))
     if as_json:
-        typer.echo(json.dumps({**_document([one.number for one in held], scored), "verdict": verdict}, indent=1))
+        typer.echo(json.dumps({**_document([tile.number for tile in held], scored), "verdict": verdict}, indent=1))
     else:
         show_tiles(held, scored, most)
         if verdict not in (None, Verdict.PASS):
@@ -83,8 +83,8 @@ def consolidation_score(
 
 def _verdict(path: Path) -> Verdict:
     """What the whole run amounts to; one that was never judged is invalid."""
-    kept = read_verdict(path)
-    return Verdict.INVALID if kept is None or kept.consolidation is None else kept.whole
+    verdict = read_verdict(path)
+    return Verdict.INVALID if verdict is None or verdict.consolidation is None else verdict.whole
 
 
 def placement(
@@ -105,25 +105,33 @@ def placement(
     tiles. p is the probability of so large a difference if groups have no effect.
     """
     held, most = _given(run, file, results)
-    tiles = [one.tile for one in held]
+    tiles = [tile.tile for tile in held]
     groups, figures = _groups(held, by), compared_figures(tiles, consolidation(tiles, most))
-    found, could = findings(groups, figures), reach(groups, figures)
-    worse = worse_groups(found)
+    tested, could = findings(groups, figures), reach(groups, figures)
+    worse = worse_groups(tested)
     if as_json:
         rows = [
-            {"group": one.group, "figure": one.figure.name, "mean": one.mean, "others": one.others, "p": one.p,
-             "worse": one.is_worse}
-            for one in found
-        ]  # fmt: skip
+            {
+                "group": result.group,
+                "figure": result.figure.name,
+                "mean": result.mean,
+                "others": result.others,
+                "p": result.p,
+                "worse": result.is_worse,
+            }
+            for result in tested
+        ]
         typer.echo(json.dumps({"by": by, "worse": list(worse), "findings": rows, "reach": asdict(could)}, indent=1))
         return
     table = Table("group", "figure", "its mean", "others", "p", "", box=SIMPLE_HEAD, pad_edge=False)
-    for one in found:
-        word = "[red]worse[/]" if one.is_worse else ""
-        table.add_row(one.group, one.figure.name, f"{one.mean:.3f}", f"{one.others:.3f}", f"{one.p:.4f}", word)
+    for result in tested:
+        mark = "[red]worse[/]" if result.is_worse else ""
+        table.add_row(
+            result.group, result.figure.name, f"{result.mean:.3f}", f"{result.others:.3f}", f"{result.p:.4f}", mark
+        )
     out.print(table)
     for group, shown in worse.items():
-        named = ", ".join(f"{one.figure.name} ({chance(one.p, 4)})" for one in shown)
+        named = ", ".join(f"{result.figure.name} ({chance(result.p, 4)})" for result in shown)
         out.print(f"[bold red]{group}[/] tiles did worse than the others: {named}.", soft_wrap=True)
     if not worse:
         out.print(f"No group did worse than chance explains; {could.in_words}.", soft_wrap=True)
@@ -142,13 +150,13 @@ def _given(run: str | None, file: Path | None, results: Path) -> tuple[list[Stor
     return tiles_of(result), maxima_of(result)
 
 
-def _groups(held: list[StoredTile], by: str) -> list[str]:
-    if by == "parity":
-        return parity([one.number for one in held])
-    known = sorted({name for one in held for name in one.groups})
-    if by not in known:
-        raise UsageError(f"`{by}` is not a grouping of these tiles. Use one of {', '.join(['parity', *known])}.")
-    return [one.groups.get(by, "none") for one in held]
+def _groups(held: list[StoredTile], grouping: str) -> list[str]:
+    if grouping == "parity":
+        return parity([tile.number for tile in held])
+    known = sorted({name for tile in held for name in tile.groups})
+    if grouping not in known:
+        raise UsageError(f"`{grouping}` is not a grouping of these tiles. Use one of {', '.join(['parity', *known])}.")
+    return [tile.groups.get(grouping, "none") for tile in held]
 
 
 def _maxima(text: str) -> Maxima:

@@ -51,9 +51,9 @@ def flags_of(section: type[Section]) -> Iterator[tuple[str, Flag, Any]]:
 def options_of(command: object) -> dict[str, object]:
     """Returns all options of a command with their values, those of sections among them."""
     values: dict[str, object] = {}
-    for one in fields(command):  # type: ignore[arg-type]
-        value = getattr(command, one.name)
-        values |= value.values if isinstance(value, SectionOptions) else {one.name: value}
+    for option in fields(command):  # type: ignore[arg-type]
+        value = getattr(command, option.name)
+        values |= value.values if isinstance(value, SectionOptions) else {option.name: value}
     return values
 
 
@@ -71,32 +71,32 @@ def callback(
     hints = get_type_hints(command, include_extras=True)
     parameters: dict[str, inspect.Parameter] = {}
     owners: dict[str, tuple[str, Flag | None]] = {}
-    for one in fields(command):  # type: ignore[arg-type]
-        if one.name in fixed:
+    for option in fields(command):  # type: ignore[arg-type]
+        if option.name in fixed:
             continue
-        section = (sections or {}).get(one.name) or one.metadata.get("section")
+        section = (sections or {}).get(option.name) or option.metadata.get("section")
         if section is None:
-            default = inspect.Parameter.empty if one.default is MISSING else one.default
-            parameters[one.name] = _parameter(one.name, hints[one.name], default)
-            owners[one.name] = one.name, None
+            default = inspect.Parameter.empty if option.default is MISSING else option.default
+            parameters[option.name] = _parameter(option.name, hints[option.name], default)
+            owners[option.name] = option.name, None
             continue
         for name, flag, default in flags_of(section):
-            known = one.metadata["names"].get(name, ())
+            known = option.metadata["names"].get(name, ())
             shown = replace(flag, help=f"{flag.help} One of: {', '.join(known)}.") if known else flag
-            kind, usual = _option(shown, default, one.metadata["panel"])
+            kind, usual = _option(shown, default, option.metadata["panel"])
             parameters[name] = _parameter(name, kind, usual)
-            owners[name] = one.name, flag
+            owners[name] = option.name, flag
 
-    def build(**given: Any) -> C:
+    def build(**arguments: Any) -> C:
         values: dict[str, Any] = dict(fixed)
         sectioned: dict[str, dict[str, object]] = {}
-        for name, value in given.items():
+        for name, value in arguments.items():
             owner, flag = owners[name]
             if flag is None:
                 values[owner] = value
             else:
                 sectioned.setdefault(owner, {})[name] = _value(flag, value)
-        return command(**values, **{owner: SectionOptions(found) for owner, found in sectioned.items()})
+        return command(**values, **{owner: SectionOptions(options) for owner, options in sectioned.items()})
 
     build.__doc__ = command.__doc__
     build.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}

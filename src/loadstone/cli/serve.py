@@ -31,16 +31,16 @@ def serve(
     The default is the loopback address; any other needs a token: [bold]LOADSTONE_TOKEN=... loadstone serve --listen
     0.0.0.0:8321[/].
     """
-    at = Endpoint.parse(listen)
-    host = at.host.strip("[]")
+    endpoint = Endpoint.parse(listen)
+    host = endpoint.host.strip("[]")
     if token is None and not is_loopback(host):
         raise UsageError(f"An address other than loopback requires a token. Add --token, or listen on {LOOPBACK}.")
     if token is not None:
         checked_token(token)
-    out.print(f"http://{at}/ shows the results in {results}. Ctrl-C ends it.", soft_wrap=True)
+    out.print(f"http://{endpoint}/ shows the results in {results}. Ctrl-C ends it.", soft_wrap=True)
     app = make_app(results, token)
     bounds: dict[str, Any] = {"http": BoundedProtocol, "timeout_graceful_shutdown": 1}
-    uvicorn.run(app, host=host, port=at.port, log_level="warning", **bounds)
+    uvicorn.run(app, host=host, port=endpoint.port, log_level="warning", **bounds)
 
 
 LOOPBACK = "127.0.0.1:8321"

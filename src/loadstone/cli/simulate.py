@@ -62,14 +62,18 @@ def simulate(
         f"mean response {result.mean_response_s:.3f} s, mean pause {result.mean_pause_s:.2f} s"
     )
     if cycles:
-        said = "kept" if cycles["is_kept"] else "broken"
+        state = "kept" if cycles["is_kept"] else "broken"
         worst = f"{cycles['off_pct']:+.2f} % for {cycles['operation']}"
-        out.print(f"cycle time of an operation: {worst}, at most {cycles['limit_pct']:g} % off: {said}")
+        out.print(f"cycle time of an operation: {worst}, at most {cycles['limit_pct']:g} % off: {state}")
 
 
 def _cycles(result: Simulated) -> dict[str, Any] | None:
     """The rule of cycle times, which a server breaks whose answers outlast them; None where starts are not paced."""
-    off = {one.name: one.cycle_off_pct for one in result.operations if one.cycle_off_pct is not None}
+    off = {
+        operation.name: operation.cycle_off_pct
+        for operation in result.operations
+        if operation.cycle_off_pct is not None
+    }
     if not off:
         return None
     name, worst = max(off.items(), key=lambda item: abs(item[1]))

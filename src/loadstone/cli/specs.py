@@ -17,7 +17,7 @@ from loadstone.workloads import load
 
 def study_file(names: Sequence[str]) -> Path | None:
     """The study file among the words, if there is one; raises UsageError when there is more beside it."""
-    files = [Path(word) for word in names if word.endswith(".toml") and Path(word).name != "workload.toml"]
+    files = [Path(name) for name in names if name.endswith(".toml") and Path(name).name != "workload.toml"]
     if files and len(names) > 1:
         raise UsageError("Give either one study file or workloads, not both.")
     return files[0] if files else None
@@ -74,9 +74,9 @@ def spec_of_file(study: StudyFile, name: str | None, results: Path) -> RunSpec:
 
 
 def _system(study: StudyFile) -> System:
-    given = study.station or study.nginx
-    if given is not None:
-        return given
+    station = study.station or study.nginx
+    if station is not None:
+        return station
     target = study.target
     access = Access(target.authority, target.verify, target.cert, target.key, target.addresses, target.source_addresses)
     return make_system(list(target.urls), access, study.server.threads, study.placement, study.server.services)

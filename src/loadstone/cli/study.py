@@ -64,10 +64,10 @@ class StudyCommand(WorkloadOptions):
             raise UsageError("A study runs its workloads one after another. Remove `together`.")
         workloads = [part.workload for part in spec.parts]
         load = spec.parts[0].load if is_loaded else None
-        asked = questions(self.kind, section, workloads, spec.profile, load)
+        plan = questions(self.kind, section, workloads, spec.profile, load)
         name = self.name or f"{self.kind.name}-{spec.name}"
         declaration = {"kind": self.kind.name, **section.model_dump(mode="json")}
-        return _carry_out(StudySpec(name, self.kind, asked, WorkloadRuns(spec), declaration, self.fresh), self.report)
+        return _carry_out(StudySpec(name, self.kind, plan, WorkloadRuns(spec), declaration, self.fresh), self.report)
 
     def _declared(self) -> tuple[StudySection, RunSpec, bool]:
         section = self._section()
@@ -88,7 +88,7 @@ class StudyCommand(WorkloadOptions):
     def _spec(self, varied: bool) -> RunSpec:
         placement = make_placement(self.platform, self.machine or (), self.backend, varied, self.cold)
         return RunSpec(
-            name="-".join(Path(word).name for word in self.workloads),
+            name="-".join(Path(name).name for name in self.workloads),
             parts=parts_of(self.workloads, self.load_or_none()),
             profile=profile_of(self.profile).changed(**self.lengths),
             seed=self.seed,

@@ -86,34 +86,34 @@ def try_(
     began, done = datetime.now(UTC), asyncio.run(_visit(workload, goal, seed))
     if trace is not None:
         sites = {True: f"https://{goal.https}", False: f"http://{goal.http}"}
-        exchanges = (exchange for one in done for exchange in one.exchanges)
+        exchanges = (exchange for operation in done for exchange in operation.exchanges)
         write_private(trace, json.dumps(as_har(exchanges, began, sites, with_cookies), indent=1))
         left_out = "" if with_cookies else " Cookies and credentials are left out."
         say(f"The visit is in {trace}.{left_out}")
-    failed = next((one for one in done if one.performed.kind), None)
+    failed = next((operation for operation in done if operation.performed.kind), None)
     if failed is not None:
         _explain(failed)
         return Exit.FAIL
-    requests = sum(len(one.exchanges) for one in done)
-    told = " (it has no end; stopped here)" if len(done) == MOST_OPERATIONS else ""
-    out.print(f"[bold green]well[/]: {len(done)} operations in {requests} requests{told}")
+    requests = sum(len(operation.exchanges) for operation in done)
+    remark = " (it has no end; stopped here)" if len(done) == MOST_OPERATIONS else ""
+    out.print(f"[bold green]well[/]: {len(done)} operations in {requests} requests{remark}")
     return Exit.PASS
 
 
 async def _visit(workload: Workload, target: Target, seed: int) -> list[VisitedOperation]:
     done = []
     with temporary_folder("try") as folder:
-        async for one in visit(workload, target, seed, folder / "driver.log"):
-            _show(one)
-            done.append(one)
+        async for operation in visit(workload, target, seed, folder / "driver.log"):
+            _show(operation)
+            done.append(operation)
     return done
 
 
-def _show(one: VisitedOperation) -> None:
-    performed = one.performed
+def _show(operation: VisitedOperation) -> None:
+    performed = operation.performed
     mark = "[bold red]✗[/]" if performed.kind else "[green]✓[/]"
     out.print(f"{mark} [bold]{performed.operation}[/]  {_ms(performed.end_ns - performed.at_ns)}")
-    for exchange in one.exchanges:
+    for exchange in operation.exchanges:
         say(f"    {_line(exchange)}")
         for message in exchange.body.splitlines() if status_of(exchange) == SWITCHED else ():
             say(f"      {_cut(message, SHOWN)}")
@@ -125,15 +125,15 @@ def _show(one: VisitedOperation) -> None:
 
 
 def _line(exchange: Exchange) -> str:
-    asked = exchange.request.partition(" HTTP/")[0]
-    told = {name.lower(): text for name, text in fields_of(exchange.head)}
+    request = exchange.request.partition(" HTTP/")[0]
+    headers = {name.lower(): text for name, text in fields_of(exchange.head)}
     status = status_of(exchange)
     if status is None:
-        return f"{asked} → {exchange.fault or 'no answer'}"
-    goal = f" to {told['location']}" if "location" in told else ""
-    coding = f", {told['content-encoding']}" if told.get("content-encoding") else ""
+        return f"{request} → {exchange.fault or 'no answer'}"
+    goal = f" to {headers['location']}" if "location" in headers else ""
+    coding = f", {headers['content-encoding']}" if headers.get("content-encoding") else ""
     size = f"{exchange.body_bytes} bytes{coding and f' ({exchange.bytes} with the head came{coding})'}"
-    return f"{asked} → {status}{goal}, {size}, {_ms(exchange.end_ns - exchange.at_ns)}"
+    return f"{request} → {status}{goal}, {size}, {_ms(exchange.end_ns - exchange.at_ns)}"
 
 
 def _explain(failed: VisitedOperation) -> None:

@@ -157,19 +157,19 @@ def from_har_(
         verified.append(_verified(recording[0], access.target([verify_at]), name))
         return recording[0].workload(name, frozenset(verified[0].needless))
 
-    _import(importer, file, output, lambda: [line for one in verified for line in _outcome(one, recording[0])])
-    return Exit.FAIL if any(one.fault for one in verified) else Exit.PASS
+    _import(importer, file, output, lambda: [line for refusal in verified for line in _outcome(refusal, recording[0])])
+    return Exit.FAIL if any(refusal.fault for refusal in verified) else Exit.PASS
 
 
 def _verified(recording: Recording, target: Target, name: str) -> Verified:
     """Which of its rules a live site needs, and how the visit went."""
     values: dict[str, bool] = {}
-    for one in recording.correlation.found:
-        if one.rule is not None:
-            values[one.value] = values.get(one.value, False) or one.differs
+    for value in recording.correlation.found:
+        if value.rule is not None:
+            values[value.value] = values.get(value.value, False) or value.differs
     with temporary_folder("verify") as folder, _set(recording.secrets(name)):
-        words = values, lambda left: recording.workload(name, left).text, target, folder
-        return asyncio.run(verify(*words))
+        arguments = values, lambda left: recording.workload(name, left).text, target, folder
+        return asyncio.run(verify(*arguments))
 
 
 def _outcome(verified: Verified, recording: Recording) -> Iterator[str]:
@@ -178,8 +178,10 @@ def _outcome(verified: Verified, recording: Recording) -> Iterator[str]:
     if refusal is None:
         yield f"verified: {USERS} new users completed the visit at the same time"
     else:
-        fixed = [one for one in recording.correlation.found if one.operation == refusal.operation and not one.value]
-        places = ", ".join(str(one.leaf) for one in fixed[:MOST_PLACES])
+        fixed = [
+            value for value in recording.correlation.found if value.operation == refusal.operation and not value.value
+        ]
+        places = ", ".join(str(value.leaf) for value in fixed[:MOST_PLACES])
         remedy = f" Sent as recorded: {places}. Replace them with values." if fixed else ""
         yield f"failed: the site refused the visit: {refusal}{remedy}"
     for value in verified.needless:
@@ -235,25 +237,25 @@ def _import(
     for line in outcome():
         say(line)
     for variable, place in imported.passwords:
-        what = "holds name:password in base64" if CREDENTIALS in variable.lower() else "is a password"
-        say(f"look at: {place} {what}; it is read from the variable {variable} and never stored")
+        problem = "holds name:password in base64" if CREDENTIALS in variable.lower() else "is a password"
+        say(f"look at: {place} {problem}; it is read from the variable {variable} and never stored")
     missing = [place.missed for place in imported.places if not place.found.value]
     _say_some("look at", [*imported.doubts, *missing])
-    if any(one.rule for one in imported.correlated):
+    if any(value.rule for value in imported.correlated):
         out.print(_values_taken(imported.places))
-    drawn = [f"{one.found.value} in {one}" for one in imported.places if one.found.generator]
+    drawn = [f"{place.found.value} in {place}" for place in imported.places if place.found.generator]
     _say_some("generated", drawn)
     _say_some("left out", imported.left_out)
     variables = "".join(f"{variable}=... " for variable in dict(imported.passwords))
     say(f"Next: {variables}loadstone try {shlex.quote(str(folder))} --target {shlex.quote(imported.target)}")
 
 
-def _say_some(what: str, lines: Sequence[str]) -> None:
+def _say_some(title: str, lines: Sequence[str]) -> None:
     """A screen has no room for all of many lines."""
     for line in lines[: MOST_LINES if len(lines) > MOST_LINES + 1 else None]:
-        say(f"{what}: {line}")
+        say(f"{title}: {line}")
     if len(lines) > MOST_LINES + 1:
-        say(f"{what}: {len(lines) - MOST_LINES} more such lines")
+        say(f"{title}: {len(lines) - MOST_LINES} more such lines")
 
 
 def _values_taken(places: Sequence[Place]) -> Table:
@@ -262,10 +264,10 @@ def _values_taken(places: Sequence[Place]) -> Table:
     for column in ("value", "used in", "taken from", "proof"):
         table.add_column(column, overflow="fold")
     for place in places:
-        one = place.found
-        if one.rule is not None:
-            proof = "both recordings" if one.recordings > 1 else "this recording only"
-            table.add_row(*map(escape, (one.value, str(place), f"{one.rule} of {one.source}", proof)))
+        value = place.found
+        if value.rule is not None:
+            proof = "both recordings" if value.recordings > 1 else "this recording only"
+            table.add_row(*map(escape, (value.value, str(place), f"{value.rule} of {value.source}", proof)))
     return table
 
 
@@ -279,7 +281,7 @@ def _operations(workload: Workload) -> Table:
     for name, operation in workload.operations.items():
         files = embedded_files(workload, operation)
         known = sum(file["bytes"] or 0 for file in files)
-        asked = 100 * sum(file["conditional"] for file in files) / len(files) if files else 0
+        conditional = 100 * sum(file["conditional"] for file in files) / len(files) if files else 0
         secure = " (TLS)" if operation.tls or (operation.tls is None and workload.target.tls) else ""
         table.add_row(
             name,
@@ -287,7 +289,7 @@ def _operations(workload: Workload) -> Table:
             f"{operation.method} {operation.path}{secure}",
             str(len(files)),
             str(known + (operation.document_bytes or 0) or ""),
-            f"{asked:.0f}" if files else "",
+            f"{conditional:.0f}" if files else "",
             _limit(operation),
         )
     return table
@@ -295,12 +297,12 @@ def _operations(workload: Workload) -> Table:
 
 def _mixes(workload: Workload) -> Table:
     """Shares of operations in each of its mixes."""
-    by = {"": shares(workload)} | {mix: shares(workload.mixed(mix)) for mix in workload.mixes}
+    by_mix = {"": shares(workload)} | {mix: shares(workload.mixed(mix)) for mix in workload.mixes}
     table = Table("operation", title="Stationary shares by mix, %")
-    for mix in by:
+    for mix in by_mix:
         table.add_column(f"{workload.name}:{mix}" if mix else workload.name, justify="right")
     for name in workload.operations:
-        table.add_row(name, *(f"{100 * mix.operations[name]:.2f}" for mix in by.values()))
+        table.add_row(name, *(f"{100 * mix.operations[name]:.2f}" for mix in by_mix.values()))
     return table
 
 

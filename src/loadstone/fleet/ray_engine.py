@@ -85,8 +85,8 @@ class RayEngine:
         if not await asyncio.to_thread(group.wait, RESERVE_S):
             free = await asyncio.to_thread(ray.available_resources)
             taken = [name for name in names if not free.get(resource_of(name))]
-            hosts = ", ".join(taken) or "some host"
-            raise FleetError(f"In use by another coordinator: {hosts}. Wait for it, or stop it.")
+            listed = ", ".join(taken) or "some host"
+            raise FleetError(f"In use by another coordinator: {listed}. Wait for it, or stop it.")
         for index, name in enumerate(names):
             self.actors[name] = _actor(group, index, name, self.spec.hosts[name])
 

@@ -59,7 +59,7 @@ class Driving:
         if code not in (0, 130):
             output = self.log.read_text(errors="replace").strip()[-500:]
             died = f"was killed by signal {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-            raise DriverError(f"The driver {died}: {output or 'it said nothing'}")
+            raise DriverError(f"The driver {died}: {output or 'it reported no reason'}")
 
     async def tell(self, message: Document) -> None:
         """Says a word to a driver that waits for it; one that is gone need not hear it."""

@@ -269,7 +269,9 @@ def _check_values(workload: Workload, document: Document) -> None:
             _check_range(workload, document, path, value)
         if value.redraw == "operation" and name in extracted:
             message = "is generated before every operation, so that extracted values are lost"
-            document.problem(path, message, 'Use redraw = "session": it then holds until an answer tells another.')
+            document.problem(
+                path, message, 'Use redraw = "session": it then lasts until a response sets another value.'
+            )
         redraw = () if isinstance(value.redraw, str) else value.redraw
         for state in redraw:
             if states is not None and state not in states:
