@@ -63,9 +63,13 @@ def _metrics(name: str, part: PartTally, start_ns: int, now_ns: int) -> Iterator
         entry.gauge.data_points.append(point)
         return entry
 
-    graded: Points = {(("operation", one), ("grade", grade)): count for (one, grade), count in part.counts.items()}
-    failed: Points = {(("operation", one), ("kind", kind)): count for (one, kind), count in part.errors.items()}
-    received: Points = {(("operation", one),): count for one, count in part.bytes.items()}
+    graded: Points = {
+        (("operation", operation), ("grade", grade)): count for (operation, grade), count in part.counts.items()
+    }
+    failed: Points = {
+        (("operation", operation), ("kind", kind)): count for (operation, kind), count in part.errors.items()
+    }
+    received: Points = {(("operation", operation),): count for operation, count in part.bytes.items()}
     yield counter("loadstone.operations", "Operations performed", "{operation}", graded)
     yield counter("loadstone.errors", "Operations in error", "{operation}", failed)
     yield counter("loadstone.received", "Bytes received", "By", received)
@@ -174,5 +178,5 @@ def _collector(url: str) -> _Collector:
         raise UsageError(f"`{url}` is not a valid collector address. {remedy}.")
     is_secure = parts.scheme == "https"
     trusting = ssl.create_default_context() if is_secure else None
-    at = Endpoint(f"[{host}]" if ":" in host else host, port or (443 if is_secure else 80))
-    return _Collector(at, f"{encoded(parts.path.rstrip('/'))}/v1/metrics", trusting)
+    endpoint = Endpoint(f"[{host}]" if ":" in host else host, port or (443 if is_secure else 80))
+    return _Collector(endpoint, f"{encoded(parts.path.rstrip('/'))}/v1/metrics", trusting)

@@ -9,25 +9,25 @@ from prometheus_client.registry import Collector
 
 Json = Mapping[str, Any]
 GAUGES: dict[str, tuple[str, Callable[[Json], float | None]]] = {
-    "protected": ("1 if a secondary follows the active machine", lambda one: one["status"] == "protected"),
-    "lag_seconds": ("Replay lag of the secondary, in seconds", lambda one: _s(one["lag_ms"])),
+    "protected": ("1 if a secondary follows the active machine", lambda status: status["status"] == "protected"),
+    "lag_seconds": ("Replay lag of the secondary, in seconds", lambda status: _s(status["lag_ms"])),
     "round_trip_seconds": (
         "Round trip between both sides, through their agents",
-        lambda one: _s(one.get("round_trip_ms")),
+        lambda status: _s(status.get("round_trip_ms")),
     ),
-    "lost_frames": ("Frames that there was no room to hold", lambda one: one.get("lost_frames")),
+    "lost_frames": ("Frames that there was no room to hold", lambda status: status.get("lost_frames")),
     "log_bits_per_second": (
         "Log of the active machine",
-        lambda one: None if one["log_mbit_per_s"] is None else 1e6 * one["log_mbit_per_s"],
+        lambda status: None if status["log_mbit_per_s"] is None else 1e6 * status["log_mbit_per_s"],
     ),
     "slowed_ratio": (
         "Share of time for which the machine is throttled",
-        lambda one: None if one["slowed_pct"] is None else one["slowed_pct"] / 100,
+        lambda status: None if status["slowed_pct"] is None else status["slowed_pct"] / 100,
     ),
-    "output_held_seconds": ("Median delay of outputs", lambda one: _s((one["held_ms"] or {}).get("p50"))),
-    "log_recorded_bytes": ("Length of the log", lambda one: one["recorded"]),
-    "log_received_bytes": ("Log received by the secondary", lambda one: one["received"]),
-    "log_executed_bytes": ("Log replayed by the secondary", lambda one: one["executed"]),
+    "output_held_seconds": ("Median delay of outputs", lambda status: _s((status["held_ms"] or {}).get("p50"))),
+    "log_recorded_bytes": ("Length of the log", lambda status: status["recorded"]),
+    "log_received_bytes": ("Log received by the secondary", lambda status: status["received"]),
+    "log_executed_bytes": ("Log replayed by the secondary", lambda status: status["executed"]),
 }
 
 
@@ -43,10 +43,10 @@ class PairFigures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
-        for name, (about, of) in GAUGES.items():
+        for name, (about, gauge) in GAUGES.items():
             family = GaugeMetricFamily(f"loadstone_pair_{name}", about, labels=("pair",))
             for status in self.statuses:
-                value = of(status)
+                value = gauge(status)
                 if value is not None:
                     family.add_metric((status["name"],), float(value))
             yield family

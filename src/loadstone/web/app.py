@@ -81,10 +81,10 @@ class Pages:
 
     async def list(self, request: Request) -> Response:
         """All results and studies, narrowed by words."""
-        words, page = request.query_params.get("words", ""), request.query_params.get("page", "1")
+        query, page = request.query_params.get("words", ""), request.query_params.get("page", "1")
         number = int(page) if page.isascii() and page.isdigit() and len(page) <= LONGEST_PAGE else 1
-        listed = await run_in_threadpool(page_of, self.results, words, number)
-        return self._page("list.html.j2", listed=listed, words=words, folder=str(self.results))
+        listed = await run_in_threadpool(page_of, self.results, query, number)
+        return self._page("list.html.j2", listed=listed, words=query, folder=str(self.results))
 
     async def run(self, request: Request) -> Response:
         """A run's report."""
@@ -130,7 +130,7 @@ class Pages:
 
     async def pairs(self, request: Request) -> Response:
         """How the pairs are that are kept on this host."""
-        looked = [{"name": one["name"], "rows": status_rows(one)} for one in await statuses()]
+        looked = [{"name": pair["name"], "rows": status_rows(pair)} for pair in await statuses()]
         return self._page("pairs.html.j2", pairs=looked)
 
     async def pair_metrics(self, request: Request) -> Response:
@@ -166,8 +166,8 @@ def _only_with(token: str) -> Callable[[Request, Next], Awaitable[Response]]:
     async def guard(request: Request, call: Next) -> Response:
         bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
         brought = request.query_params.get("token")
-        given = [brought or "", request.cookies.get(COOKIE, ""), bearer]
-        if not any(hmac.compare_digest(one.encode(), token.encode()) for one in given):
+        tokens = [brought or "", request.cookies.get(COOKIE, ""), bearer]
+        if not any(hmac.compare_digest(candidate.encode(), token.encode()) for candidate in tokens):
             return PlainTextResponse("The token is missing or wrong. Open /?token=...\n", status_code=401)
         response = await call(request)
         if brought:

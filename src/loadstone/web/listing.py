@@ -35,11 +35,11 @@ class ListRow:
     headlines: tuple[Headline | None, ...] = ()
     """Of each workload's last iteration, in the order of the verdicts."""
 
-    def says(self, words: str) -> bool:
+    def says(self, query: str) -> bool:
         """Whether every one of the words occurs in the line."""
         parts = [self.name, self.kind, self.status, self.profile, self.what, self.target, self.notes]
         text = " ".join([*parts, *map(" ".join, self.verdicts)])
-        return all(word in text.lower() for word in words.lower().split())
+        return all(term in text.lower() for term in query.lower().split())
 
 
 PAGE = 100
@@ -58,25 +58,25 @@ class Listed:
     """Of all lines that match."""
 
 
-def rows(results: Path, words: str = "") -> list[ListRow]:
+def rows(results: Path, query: str = "") -> list[ListRow]:
     """The list, newest first."""
-    matching = [row for row in (*_runs(results), *_studies(results)) if row.says(words)]
+    matching = [row for row in (*_runs(results), *_studies(results)) if row.says(query)]
     return sorted(matching, key=lambda row: row.name, reverse=True)
 
 
-def page_of(results: Path, words: str, page: int) -> Listed:
+def page_of(results: Path, query: str, page: int) -> Listed:
     """One page of it; of a page that there is none of, the nearest."""
-    found = rows(results, words)
-    pages = max(1, -(-len(found) // PAGE))
+    matching = rows(results, query)
+    pages = max(1, -(-len(matching) // PAGE))
     page = min(max(1, page), pages)
-    return Listed(tuple(found[(page - 1) * PAGE : page * PAGE]), page, pages, len(found))
+    return Listed(tuple(matching[(page - 1) * PAGE : page * PAGE]), page, pages, len(matching))
 
 
 def _runs(results: Path) -> Iterator[ListRow]:
     for path, manifest in catalogue(results):
-        what = ", ".join(f"{criteria.workload}: {criteria.load_in_words}" for criteria in manifest.criteria)
+        loads = ", ".join(f"{criteria.workload}: {criteria.load_in_words}" for criteria in manifest.criteria)
         verdicts, headlines = _judged(path)
-        row = _row(path, manifest, "run", what, verdicts)
+        row = _row(path, manifest, "run", loads, verdicts)
         yield replace(row, target=manifest.target, headlines=headlines)
 
 
@@ -102,18 +102,18 @@ def _read_judged(
     verdict = read_verdict(path)
     if verdict is None:
         return (), ()
-    words = tuple((workload.workload, workload.verdict.value) for workload in verdict.workloads)
+    verdicts = tuple((workload.workload, workload.verdict.value) for workload in verdict.workloads)
     iterations = (workload.iterations for workload in verdict.workloads)
-    return words, tuple(each[-1].headline if each else None for each in iterations)
+    return verdicts, tuple(each[-1].headline if each else None for each in iterations)
 
 
 def _studies(results: Path) -> Iterator[ListRow]:
     for path, manifest in studies(results):
         headlines = _headlines(path, manifest.kind)
-        said = [
+        answers = [
             f"{workload.workload}: {headlines.get(workload.workload, 'nothing yet')}" for workload in manifest.workloads
         ]
-        yield _row(path, manifest, manifest.kind, "; ".join(said), ())
+        yield _row(path, manifest, manifest.kind, "; ".join(answers), ())
 
 
 def _headlines(path: Path, kind: str) -> dict[str, str]:
@@ -133,11 +133,11 @@ def _first_lines(path: Path, kind: str, written_ns: int) -> dict[str, str]:
 
 
 def _row(
-    path: Path, manifest: Manifest | StudyManifest, kind: str, what: str, verdicts: tuple[tuple[str, str], ...]
+    path: Path, manifest: Manifest | StudyManifest, kind: str, subject: str, verdicts: tuple[tuple[str, str], ...]
 ) -> ListRow:
     started = manifest.started[:19].replace("T", " ")
     notes = ", ".join(f"{name}={text}" for name, text in manifest.notes.items())
-    return ListRow(path.name, kind, started, manifest.status, manifest.profile.name, what, verdicts, notes=notes)
+    return ListRow(path.name, kind, started, manifest.status, manifest.profile.name, subject, verdicts, notes=notes)
 
 
 def find(results: Path, name: str) -> Path:
@@ -157,11 +157,11 @@ def find(results: Path, name: str) -> Path:
 
 def running(results: Path) -> Path | None:
     """The run that is under way, of its own or in a study; the one begun last where there are several."""
-    own = list(catalogue(results))
+    listed = list(catalogue(results))
     for path, manifest in studies(results):
         if manifest.status is Status.RUNNING:
-            own += list(catalogue(path / RUNS))
-    alive = [(manifest.started, path) for path, manifest in own if manifest.status is Status.RUNNING]
+            listed += list(catalogue(path / RUNS))
+    alive = [(manifest.started, path) for path, manifest in listed if manifest.status is Status.RUNNING]
     return max(alive)[1] if alive else None
 
 

@@ -131,9 +131,9 @@ def _begin(path: Path) -> Message:
         manifest = read_manifest(path)
     except StoreError:
         return {"kind": "run", "run": path.name, "what": "", "total_s": 1.0, "study": ""}
-    what = ", ".join(f"{criteria.workload}: {criteria.load_in_words}" for criteria in manifest.criteria)
+    loads = ", ".join(f"{criteria.workload}: {criteria.load_in_words}" for criteria in manifest.criteria)
     total_s = manifest.profile.phases.total_s
-    return {"kind": "run", "run": path.name, "what": what, "total_s": total_s, "study": _study(path)}
+    return {"kind": "run", "run": path.name, "what": loads, "total_s": total_s, "study": _study(path)}
 
 
 def _study(path: Path) -> str:

@@ -59,7 +59,7 @@ def _pair(a: tuple[Result, WorkloadResult], b: tuple[Result, WorkloadResult]) ->
         for name, metric in METRICS.items()
         if name in values[0] or name in values[1]
     )
-    drawn = [{figure.title: figure for figure in _figures(*one)} for one in (a, b)]
+    drawn = [{figure.title: figure for figure in _figures(*result)} for result in (a, b)]
     pictures = tuple((drawn[0][title], drawn[1][title]) for title in drawn[0] if title in drawn[1])
     loads = (workloads[0].criteria.load_in_words, workloads[1].criteria.load_in_words)
     return WorkloadPair(workloads[0].id.label, loads, (_verdict(*a), _verdict(*b)), metrics, pictures)
