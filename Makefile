@@ -41,7 +41,7 @@ test-fast: $(VENV)/developing   ## what starts no servers, in two minutes, for t
 
 test-all: test rates sites fleet-trial image   ## every behaviour many times (hours; goes on where it was interrupted)
 
-rates: $(VENV)/developing   ## count how often what must always hold does hold, and write docs/test-rates.md
+rates: $(VENV)/developing   ## count how often what must always hold does hold, and write docs/evidence/test-rates.md
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.rates $(CASES)
 
 lint: $(VENV)/developing   ## style, types, direction of imports, plain English; warnings are errors
@@ -60,7 +60,7 @@ format: $(VENV)/developing   ## put all sources into the house style
 calibrate: $(VENV)/developing   ## ask in virtual time how often studies are right (hours for many trials)
 	$(BIN)/python -m benches.calibrate
 
-bench: $(VENV)/developing   ## measure the driver against other tools (half an hour) and write docs/performance.md
+bench: $(VENV)/developing   ## measure the driver against other tools (half an hour) and write docs/evidence/performance.md
 	@scripts/system-packages nginx wrk
 	$(BIN)/python -m benches $(CASES)
 
@@ -69,7 +69,7 @@ fleet-trial: $(VENV)/developing   ## starts on eight hosts and deaths of every p
 	$(BIN)/python -m tests.fleet.trial starts
 	$(BIN)/python -m tests.fleet.trial kills
 
-sites: $(VENV)/developing   ## record, import and run twelve stock applications (half an hour) and write docs/stock-applications.md
+sites: $(VENV)/developing   ## record, import and run twelve stock applications (half an hour) and write docs/evidence/stock-applications.md
 	@scripts/system-packages chromium h2 mariadb sites
 	@scripts/stock-applications target/sites $(PYTHON)
 	$(BIN)/python -m tests.sites $(CASES)

@@ -1,4 +1,4 @@
-"""`python -m benches`: runs the cases, keeps their figures in benches/results and writes docs/performance.md."""
+"""`python -m benches`: runs the cases, keeps their figures in benches/results, writes docs/evidence/performance.md."""
 
 import argparse
 from datetime import UTC, datetime
@@ -22,14 +22,14 @@ def main() -> None:
     )
     parser.add_argument("--repeats", type=int, default=5, help="rounds in alternation (default 5)")
     parser.add_argument("--seconds", type=float, default=5.0, help="seconds of each execution (default 5)")
-    parser.add_argument("--page-only", action="store_true", help="only write docs/performance.md from the kept results")
+    parser.add_argument("--page-only", action="store_true", help="only write the page from the kept results")
     given = parser.parse_args()
     unknown = set(given.cases) - set(CASES)
     if unknown:
         parser.error(f"unknown case {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
     if not given.page_only:
         measure(given.cases or list(CASES), given.repeats, given.seconds)
-    write_page(RESULTS, HERE.parent / "docs" / "performance.md")
+    write_page(RESULTS, HERE.parent / "docs" / "evidence" / "performance.md")
 
 
 def measure(names: list[str], repeats: int, seconds: float) -> None:

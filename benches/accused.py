@@ -1,7 +1,7 @@
 """Is the driver named when it is starved, and only then? Real runs, in turn: undisturbed, beside a busy loop, starved.
 
 `python -m benches.accused --trials 20` plays one page to 100 users for eight seconds each time, with the limit on
-others' CPU out of the way, so that the driver's own rules decide. `docs/trust.md` keeps what was measured.
+others' CPU out of the way, so that the driver's own rules decide. `docs/evidence/trust.md` keeps what was measured.
 """
 
 import argparse

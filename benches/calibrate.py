@@ -1,8 +1,8 @@
 """Do studies keep what they say? Coverage of intervals, false alarms and power, in virtual time.
 
 `make calibrate` asks each question many times of systems whose behaviour is known, and prints one line for each: of how
-many trials, how often an interval held what it is about. `docs/trust.md` keeps the figures that were measured. Trials
-take minutes each: with `--keep FOLDER` each is kept as it ends, and a later call goes on from there.
+many trials, how often an interval held what it is about. `docs/evidence/trust.md` keeps the figures that were measured.
+Trials take minutes each: with `--keep FOLDER` each is kept as it ends, and a later call goes on from there.
 """
 
 import argparse

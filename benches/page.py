@@ -1,6 +1,7 @@
-"""docs/performance.md, written from the kept results: every figure on it comes from there."""
+"""docs/evidence/performance.md, written from the kept results: every figure on it comes from there."""
 
 import json
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,13 @@ def write_page(results: Path, page: Path) -> None:
     parts = [HEAD, *_about(kept)]
     for section in (_costs, _idle, _starts, _stall, _sessions, _virtual):
         parts.extend(section(kept))
-    page.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
+    page.write_text("\n".join(map(_wrapped, parts)).rstrip() + "\n", encoding="utf-8")
+
+
+def _wrapped(part: str) -> str:
+    """A part of the page whose lines of prose have at most 120 columns; tables and headings as they are."""
+    lines = part.split("\n")
+    return "\n".join(line if line.startswith(("|", "#")) else textwrap.fill(line, 120) for line in lines)
 
 
 def _about(kept: dict[str, Json]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 `python -m benches.soak --minutes 60` plays the page to 2,000 users who think for a tenth of a second, against a stock
 nginx with one worker: the reference server, which makes its pages, ends at eight thousand a second on one core.
-`docs/trust.md` keeps what was measured.
+`docs/evidence/trust.md` keeps what was measured.
 """
 
 import argparse

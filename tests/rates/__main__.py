@@ -1,4 +1,4 @@
-"""`python -m tests.rates [NAME ...]`: tries every rate as often as it asks for, and writes docs/test-rates.md.
+"""`python -m tests.rates [NAME ...]`: tries every rate as often as it asks for, and writes docs/evidence/test-rates.md.
 
 Each trial is a line in `target/rates/NAME.jsonl`. A measurement that was interrupted goes on with the trials that are
 missing, as long as the commit is the same. Ends with 1 where a trial did not hold.
@@ -22,7 +22,7 @@ from tests.rates import RATES
 from tests.rates.contract import Rate
 
 KEPT = PROJECT / "target" / "rates"
-PAGE = PROJECT / "docs" / "test-rates.md"
+PAGE = PROJECT / "docs" / "evidence" / "test-rates.md"
 HEAD = """# How often it holds
 
 `make test` tries each behaviour once. `make test-all` tries these many times and wrote this table. *may fail* is the

@@ -1,4 +1,4 @@
-"""Records, imports and runs all stock applications, and writes what each needed to docs/stock-applications.md."""
+"""Records, imports and runs all stock applications; writes docs/evidence/stock-applications.md: what each needed."""
 
 import subprocess
 import sys
@@ -39,7 +39,7 @@ MODULES = (
     h2_console,
     pocketbase,
 )
-PAGE = PROJECT / "docs" / "stock-applications.md"
+PAGE = PROJECT / "docs" / "evidence" / "stock-applications.md"
 HEAD = """# Twelve stock applications, from a recording to a run
 
 `make sites` starts each of them, visits it twice by a fresh Chromium, imports both recordings with `--verify`, tries

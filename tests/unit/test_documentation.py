@@ -13,7 +13,7 @@ import typer.main
 from loadstone.cli.main import whole_program
 from tests.places import PROJECT
 
-PAGES = (*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"))
+PAGES = (*sorted(PROJECT.glob("*.md")), *sorted(PROJECT.glob("docs/**/*.md")))
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(loadstone [a-z][^`]*)`")

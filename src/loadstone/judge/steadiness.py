@@ -21,7 +21,7 @@ from loadstone.model.records.check import Check, CheckId, Weight
 
 LEVEL = 1e-4
 """Chance of each test at most, were figures normal and neighbours as alike as they are found to be (measured:
-docs/trust.md)."""
+docs/evidence/trust.md)."""
 LEAST_SECONDS, FEWEST_GROUPS, MOST_GROUPS, GROUP_SECONDS = 8, 10, 20, 3
 """Seconds of a window that is tested; groups of them, fewer of short windows, so that neighbours are less alike."""
 LEAST_ANSWERS = 100

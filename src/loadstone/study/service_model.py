@@ -25,7 +25,7 @@ RESAMPLES = 100
 """Times the measured runs are drawn anew for the intervals."""
 MODEL_ERROR = 0.05
 """Relative error of a predicted response time where nothing else is uncertain: of the approximations for spread service
-and of what they leave out, as stalls, by which they were 3.5 to 3.9 % off (measured: docs/trust.md)."""
+and of what they leave out, as stalls, by which they were 3.5 to 3.9 % off (measured: docs/evidence/trust.md)."""
 MOST_APART = 1000.0
 """By what factor models may differ at most; one that predicts nothing at all says no more."""
 Interval = tuple[float, float]

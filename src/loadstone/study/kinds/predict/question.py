@@ -43,7 +43,7 @@ from loadstone.study.until import Until, looks
 
 FEWEST_LOOKS = 8
 """Rounds after which it first looks whether it is sure: a prediction that looks at fewer stops where chance makes the
-interval narrow (measured: docs/trust.md)."""
+interval narrow (measured: docs/evidence/trust.md)."""
 PREDICTED_PCT = (95.0, 99.0)
 """Shares of good and of tolerable operations for which a peak can be predicted."""
 STEPS = 24

@@ -16,7 +16,7 @@ SURE_AT_ONCE = 3.0
 """By what factor the interval must be narrower than asked to end a study before that."""
 WIDENED = 1.15
 """By how much the interval of a figure that was looked at several times is wider than one of a fixed number of runs, so
-that it still holds the mean in 95 % (measured: docs/trust.md)."""
+that it still holds the mean in 95 % (measured: docs/evidence/trust.md)."""
 
 
 @dataclass(frozen=True)
