@@ -19,13 +19,13 @@ pub fn awaited_plan() -> Result<Plan> {
 
 /// The instant of the start, by this machine's monotonic clock.
 pub fn awaited_origin_ns() -> Result<u64> {
-    let Start { origin_ns } = serde_json::from_str(&line()?).context("that is no word to start")?;
+    let Start { origin_ns } = serde_json::from_str(&line()?).context("the start message is not valid")?;
     Ok(origin_ns)
 }
 
 fn line() -> Result<String> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).context("cannot read standard input")?;
-    anyhow::ensure!(!line.is_empty(), "standard input ended before all was said");
+    anyhow::ensure!(!line.is_empty(), "standard input ended before the start message");
     Ok(line)
 }

@@ -39,7 +39,7 @@ impl Clock {
     /// The same for an instant that is to come; an error for one that has passed.
     pub fn starting_in_time(origin_ns: u64) -> anyhow::Result<Self> {
         let late_ns = kernel_ns(ClockId::Monotonic).saturating_sub(origin_ns);
-        anyhow::ensure!(late_ns == 0, "told to start {} ms ago", late_ns / 1_000_000);
+        anyhow::ensure!(late_ns == 0, "the scheduled start was {} ms ago", late_ns / 1_000_000);
         Ok(Self::starting_at(origin_ns))
     }
 

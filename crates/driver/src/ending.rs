@@ -45,7 +45,7 @@ pub fn ended(endings: &[CompiledEnding], inspector: &Inspector, values: &Values)
             Ok(Some(Ended { ending, ledger }))
         }
         (None, _) if endings.is_empty() => Ok(None),
-        (None, _) => Err(Failure::new(Fault::Content, "the answer tells none of the ways it may end")),
-        (Some(_), Some(_)) => Err(Failure::new(Fault::Content, "the answer tells several ways to end")),
+        (None, _) => Err(Failure::new(Fault::Content, "the response matches none of the declared endings")),
+        (Some(_), Some(_)) => Err(Failure::new(Fault::Content, "the response matches several endings")),
     }
 }

@@ -68,14 +68,14 @@ enum Command {
         /// merge their events into one record
         #[arg(long, requires = "joining", value_name = "ADDRESS")]
         listen: Option<String>,
-        /// How many other drivers will join
+        /// Number of other drivers that will join
         #[arg(long, requires = "listen", value_parser = clap::value_parser!(u32).range(1..=1000))]
         joining: Option<u32>,
-        /// Play no share: only lead the others, and merge
+        /// Only lead the other drivers and merge their events, without a share of the load
         #[arg(long, requires = "listen")]
         merge_only: bool,
-        /// Read the plan as one line, say when all is prepared, and start at the instant that the next line gives:
-        /// {"origin_ns": N} of this machine's monotonic clock
+        /// Read the plan as one line, and report when all is prepared. The next line has the start on this machine's
+        /// monotonic clock: {"origin_ns": N}
         #[arg(long)]
         await_start: bool,
     },
@@ -86,9 +86,9 @@ enum Command {
     Simulate,
     /// Play the plan on standard input in virtual time against a modelled station and write events
     DiscreteEvents,
-    /// Compile the plan on standard input, and say what in it cannot be: patterns, selectors, references to values
+    /// Compile the plan on standard input, and report its errors: patterns, selectors, references to values
     Check,
-    /// Look at the target on standard input as a run would see it, and write what was seen
+    /// Examine the target on standard input as a run would see it, and write the result
     Look,
     /// Print a JSON schema: plan, events, simulation, discrete-events
     Schema { document: Document },

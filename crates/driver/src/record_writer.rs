@@ -16,7 +16,7 @@ use crate::report::{ticks, Report};
 pub fn write(out: &mut dyn Write, event: &Event) -> Result<()> {
     serde_json::to_writer(&mut *out, event)?;
     out.write_all(b"\n")?;
-    out.flush().context("nobody reads the driver's events any more")
+    out.flush().context("the reader of the driver's events is gone")
 }
 
 /// An interval that not all sources have reported yet.

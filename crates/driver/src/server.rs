@@ -102,9 +102,10 @@ impl Destination {
         }
         let usual = if scheme == Scheme::Https { 443 } else { 80 };
         let name = match scheme {
-            Scheme::Https => {
-                Some(ServerName::try_from(bare.to_owned()).with_context(|| format!("`{host}` is no server name"))?)
-            }
+            Scheme::Https => Some(
+                ServerName::try_from(bare.to_owned())
+                    .with_context(|| format!("`{host}` is not a valid server name"))?,
+            ),
             Scheme::Http => None,
         };
         let field = if *port == usual { host.clone() } else { format!("{host}:{port}") };

@@ -119,7 +119,7 @@ pub fn simulate(simulation: &Simulation) -> Result<Simulated> {
     let plan = &simulation.plan;
     let part = plan.parts.first().context("the plan has no part")?;
     anyhow::ensure!(plan.phases.are_sane(), "the plan's phases are longer than ten years");
-    anyhow::ensure!(!part.load.changes(), "a number of sessions that changes is not simulated");
+    anyhow::ensure!(!part.load.changes(), "a changing number of sessions is not supported in simulations");
     let operations = part.workload.operations.len();
     if let Server::Table { response_ns } = &simulation.server {
         if response_ns.len() != operations {

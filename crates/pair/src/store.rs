@@ -117,7 +117,7 @@ impl Folder {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(openat(folder, Self::file(generation), flags, Mode::empty())?);
         if !file.metadata()?.is_file() {
-            return Err(io::Error::other(format!("{} is no ordinary file", Self::file(generation))));
+            return Err(io::Error::other(format!("{} is not an ordinary file", Self::file(generation))));
         }
         let mut owner = String::new();
         file.take(LONGEST_NAME).read_to_string(&mut owner)?;

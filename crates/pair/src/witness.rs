@@ -100,7 +100,7 @@ fn answer(folder: &Folder, question: &Question) -> io::Result<Answer> {
     Ok(match question {
         Question::Claim { own, generation } => {
             if own.is_empty() || !own.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-                return Err(io::Error::other(format!("`{own}` is no name of a side")));
+                return Err(io::Error::other(format!("`{own}` is not a valid name of a side")));
             }
             match folder.claim(own, *generation)? {
                 Claim::Won => Answer::Won,

@@ -42,7 +42,7 @@ impl Cache {
             }
             Some(place) => {
                 let Some(at) = place.strip_prefix("memcached://") else {
-                    bail!("`{place}` is no cache: within, memcached://HOST:PORT or redis://HOST:PORT")
+                    bail!("`{place}` is not a valid cache; use within, memcached://HOST:PORT or redis://HOST:PORT")
                 };
                 let seconds = PATIENCE.as_secs();
                 let url = format!("memcache://{at}?protocol=ascii&timeout={seconds}&connect_timeout={seconds}");

@@ -39,7 +39,7 @@ pub enum Command {
         /// The database: a file, role://HOST:PORT of the database role, postgresql:// or mysql://USER@HOST:PORT/NAME
         #[arg(long)]
         database: String,
-        /// What an empty database is filled with
+        /// Initial content of an empty database
         #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(10..=100_000_000))]
         items: u32,
         #[arg(long, default_value_t = 1_440, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
@@ -57,7 +57,7 @@ pub enum Command {
         /// The database: a file, role://HOST:PORT of the database role, postgresql:// or mysql://USER@HOST:PORT/NAME
         #[arg(long)]
         database: String,
-        /// What an empty database is filled with
+        /// Initial content of an empty database
         #[arg(long, default_value_t = 2_500, value_parser = clap::value_parser!(u32).range(100..=100_000_000))]
         users: u32,
         #[arg(long, default_value_t = 622, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

@@ -15,7 +15,7 @@ use crate::front;
 /// How a role is served over HTTP.
 #[derive(Debug, Args)]
 pub struct Common {
-    /// Address for HTTP; port 0 takes a free one, told in the ready line
+    /// Address for HTTP; port 0 takes a free port, reported in the ready line
     #[arg(long, default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
     /// Worker threads
@@ -32,8 +32,8 @@ pub struct Secure {
     /// Address for HTTPS
     #[arg(long)]
     pub listen_tls: Option<SocketAddr>,
-    /// Folder with the server's certificate and key (see `certificate`); without one they are made new, in memory, and
-    /// the ready line tells the authority's certificate
+    /// Folder with the server's certificate and key (see `certificate`). Default: new ones in memory, whose CA
+    /// certificate is in the ready line
     #[arg(long)]
     pub certificates: Option<PathBuf>,
 }

@@ -148,6 +148,6 @@ impl Options {
 }
 
 fn nanoseconds(seconds: f64) -> Result<u64> {
-    ensure!((0.0..=1e6).contains(&seconds), "{seconds} is no time in seconds from 0 to 1,000,000");
+    ensure!((0.0..=1e6).contains(&seconds), "{seconds} is not a valid time; use 0 to 1,000,000 seconds");
     Ok((seconds * 1e9) as u64)
 }

@@ -51,7 +51,7 @@ pub fn play(simulation: &DiscreteEvents, start_unix_ns: u64, out: &mut dyn Write
     let mut simulator = Simulator::new(simulation, &scripts);
     let mut write = |event: &Event| -> Result<()> {
         serde_json::to_writer(&mut *out, event)?;
-        out.write_all(b"\n").context("nobody reads the events any more")
+        out.write_all(b"\n").context("the reader of the events is gone")
     };
     write(&Event::Start {
         schema: EVENT_SCHEMA,
@@ -80,7 +80,7 @@ pub fn play(simulation: &DiscreteEvents, start_unix_ns: u64, out: &mut dyn Write
 }
 
 fn compile(part: &Part) -> Result<Script> {
-    anyhow::ensure!(!part.load.changes(), "a number of sessions that changes is not simulated");
+    anyhow::ensure!(!part.load.changes(), "a changing number of sessions is not supported in simulations");
     let script = Script::compile(&part.workload)?;
     if let Load::Arrivals { process, path, .. } = &part.load {
         arrivals::check(*process, path)?;

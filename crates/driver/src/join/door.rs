@@ -37,7 +37,7 @@ pub async fn welcome(
     let mut joined = Vec::new();
     let of = shares.end;
     for index in shares {
-        let (name, stream) = let_in.recv().await.context("nobody can join any more")?;
+        let (name, stream) = let_in.recv().await.context("no driver can join any more")?;
         let (hearing, saying) = line(stream, &Word::Alive)?;
         let share = Plan { member: plan::Member { index, of }, ..plan.clone() };
         saying.say(&Word::Plan(Box::new(share))).await.with_context(|| format!("the driver at {name}"))?;
@@ -73,7 +73,7 @@ async fn open_door(
                     tokio::spawn(async move { let_in.send((name, stream)).await });
                 }
                 refused if is_named => {
-                    let why = refused.map_or("it was silent".into(), |done| {
+                    let why = refused.map_or("it sent nothing".into(), |done| {
                         done.err().map_or(String::new(), |error| error.to_string())
                     });
                     eprintln!("refused {name}, which does not know the token: {why}");

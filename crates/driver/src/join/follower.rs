@@ -70,7 +70,7 @@ impl Follower {
         let Member { name, mut hearing, saying, .. } = member;
         let told = tokio::select! {
             read = self.read(&mut hearing) => read,
-            () = overdue(&saying, &mut stopped) => Err(anyhow!("it did not end within {} s of being told to", GRACE.as_secs())),
+            () = overdue(&saying, &mut stopped) => Err(anyhow!("it did not end within {} s of the request", GRACE.as_secs())),
         };
         if let Err(error) = told {
             let _ = self.sender.send(Report::Failed(format!("the driver at {name}: {error:#}")));
@@ -83,7 +83,7 @@ impl Follower {
             let event = match said {
                 Said::Alive => continue,
                 Said::Event(event) => *event,
-                Said::Now { .. } => bail!("it tells its clock unasked"),
+                Said::Now { .. } => bail!("it sent its clock without a request"),
             };
             if let Event::End { reason, .. } = event {
                 if reason == EndReason::Interrupted {
@@ -110,14 +110,14 @@ impl Follower {
     fn part(&self, name: &str, operations: usize) -> Result<usize> {
         let known = self.parts.iter().position(|(known, _)| known == name);
         let part = known.with_context(|| format!("it plays `{name}`"))?;
-        ensure!(self.parts[part].1 == operations, "its operations are other ones");
+        ensure!(self.parts[part].1 == operations, "its operations differ from the plan");
         Ok(part)
     }
 
     /// The same, of totals, which are told once.
     fn part_of_totals(&mut self, name: &str, operations: usize) -> Result<usize> {
         let part = self.part(name, operations)?;
-        ensure!(self.heard.totals.insert(part), "it tells its totals twice");
+        ensure!(self.heard.totals.insert(part), "it sent its totals twice");
         Ok(part)
     }
 
@@ -125,14 +125,14 @@ impl Follower {
     pub(super) fn report(&mut self, event: Event) -> Result<Option<Report>> {
         Ok(Some(match event {
             Event::Ready { .. } | Event::Start { .. } | Event::Phase { .. } | Event::End { .. } => return Ok(None),
-            Event::Exchange(_) | Event::Performed { .. } => anyhow::bail!("it traces, which nobody asked for"),
+            Event::Exchange(_) | Event::Performed { .. } => anyhow::bail!("it sent a trace without a request"),
             event @ (Event::Trouble { .. }
             | Event::Starts { .. }
             | Event::Operations { .. }
             | Event::Ledger { .. }
             | Event::Station { .. }) => {
                 self.heard.handed_on += 1;
-                ensure!(self.heard.handed_on <= self.most, "it says too much");
+                ensure!(self.heard.handed_on <= self.most, "it sent too many events");
                 Report::Event(Box::new(event))
             }
             Event::Interval {
@@ -151,9 +151,9 @@ impl Follower {
             } => {
                 let from_ns = at_ns.checked_sub(length_ns);
                 let number = from_ns.and_then(|from_ns| self.starts.binary_search(&from_ns).ok());
-                let number = number.context("its intervals are other ones")?;
+                let number = number.context("its intervals differ from the plan")?;
                 let part = self.part(&part, operations.len())?;
-                ensure!(self.heard.intervals.insert((part, number)), "it tells an interval twice");
+                ensure!(self.heard.intervals.insert((part, number)), "it sent an interval twice");
                 Report::Interval {
                     part,
                     number,
@@ -248,12 +248,12 @@ mod tests {
     fn what_another_run_would_say_is_refused() {
         let refused = |event| follower().report(event).err().map_or("not refused".into(), |error| error.to_string());
         assert_eq!(refused(interval("mail", 30)), "it plays `mail`");
-        assert_eq!(refused(interval("bank", 31)), "its intervals are other ones");
-        assert_eq!(refused(interval("bank", 5)), "its intervals are other ones");
+        assert_eq!(refused(interval("bank", 31)), "its intervals differ from the plan");
+        assert_eq!(refused(interval("bank", 5)), "its intervals differ from the plan");
         let mut other = follower();
         other.parts[1].1 = 2;
         let error = other.report(interval("bank", 30)).err().expect("refused");
-        assert_eq!(error.to_string(), "its operations are other ones");
+        assert_eq!(error.to_string(), "its operations differ from the plan");
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
         let mut follower = follower();
         let ledger = || Event::Ledger { part: "bank".into(), operation: "page".into(), endings: vec![], in_doubt: 0 };
         assert!(follower.report(ledger()).is_ok() && follower.report(ledger()).is_ok());
-        assert_eq!(follower.report(ledger()).err().expect("one too many").to_string(), "it says too much");
+        assert_eq!(follower.report(ledger()).err().expect("one too many").to_string(), "it sent too many events");
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl Joiner {
             let stream = found(address).await?;
             let name = ServerName::try_from(NAME)?;
             let shaken = timeout(TIMEOUT, connector.connect(name, stream)).await;
-            let stream = shaken.context("it was silent")?;
+            let stream = shaken.context("it sent nothing")?;
             line(stream.with_context(|| format!("{address} does not know the token"))?, &Said::Alive)
         })?;
         Ok(Joiner { network, hearing: Some(hearing), saying: Arc::new(saying) })
@@ -72,20 +72,20 @@ async fn found(address: &str) -> Result<TcpStream> {
                 return Ok(stream);
             }
             Err(_) if Instant::now() < until => sleep(LOOK).await,
-            Err(error) => return Err(error).with_context(|| format!("nobody leads at {address}")),
+            Err(error) => return Err(error).with_context(|| format!("no leading driver at {address}")),
         }
     }
 }
 
 impl Setting for Joiner {
     fn prepare(&mut self) -> Result<(Plan, Members)> {
-        let hearing = self.hearing.as_mut().context("the leader was heard out")?;
+        let hearing = self.hearing.as_mut().context("the leader's messages were already read")?;
         let plan = self.network.block_on(async {
             loop {
                 match hearing.hear_within(PLAN).await? {
                     Word::Plan(plan) => return Ok(plan),
                     Word::Alive => {}
-                    _ => bail!("it has no plan"),
+                    _ => bail!("it sent no plan"),
                 }
             }
         });
@@ -95,7 +95,7 @@ impl Setting for Joiner {
     }
 
     fn agree(&mut self, _: &mut Members) -> Result<Clock> {
-        let mut hearing = self.hearing.take().context("the leader was heard out")?;
+        let mut hearing = self.hearing.take().context("the leader's messages were already read")?;
         let origin_ns = self.network.block_on(self.origin_ns(&mut hearing)).context("the leader is gone")?;
         self.network.spawn(heed_stop(hearing));
         Ok(Clock::starting_at(origin_ns))

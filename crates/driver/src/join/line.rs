@@ -118,7 +118,7 @@ impl<S: AsyncRead> Hearing<S> {
     /// The same, of a word that may take longer.
     pub async fn hear_within<T: for<'a> Deserialize<'a>>(&mut self, longest: Duration) -> Result<T> {
         let heard = timeout(longest, self.0.next()).await;
-        let line = heard.ok().with_context(|| format!("it was silent for {} s", longest.as_secs()))?;
+        let line = heard.ok().with_context(|| format!("it sent nothing for {} s", longest.as_secs()))?;
         let line = match line.context("the connection was closed")? {
             Err(LinesCodecError::Io(error)) if error.kind() == ErrorKind::UnexpectedEof => {
                 bail!("the connection was closed") // without TLS's own good-bye, as by one that was killed
@@ -126,7 +126,7 @@ impl<S: AsyncRead> Hearing<S> {
             line => line.context("the connection broke")?,
         };
         let beginning = || line.chars().take(80).collect::<String>();
-        serde_json::from_str(&line).with_context(|| format!("not understood: {}", beginning()))
+        serde_json::from_str(&line).with_context(|| format!("the message is not valid: {}", beginning()))
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
                 break error.to_string();
             }
         };
-        assert_eq!(error, "it was silent for 3 s");
+        assert_eq!(error, "it sent nothing for 3 s");
         drop(other_hearing);
     }
 
@@ -192,7 +192,7 @@ mod tests {
         far.write_all(format!("{{\"start\":7}}\n{{\"go\":1}}\n{cut}").as_bytes()).await.expect("written");
         assert!(matches!(hearing.hear().await.expect("a word"), Word::Start(7)));
         let mut refused = async || hearing.hear::<Word>().await.err().map_or(String::new(), |error| error.to_string());
-        assert_eq!(refused().await, "not understood: {\"go\":1}");
+        assert_eq!(refused().await, "the message is not valid: {\"go\":1}");
         assert!(refused().await.ends_with("x\u{e9}"));
         drop(far);
         assert_eq!(hearing.hear::<Word>().await.err().expect("closed").to_string(), "the connection was closed");

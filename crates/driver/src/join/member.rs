@@ -57,7 +57,7 @@ impl Member {
                 Said::Now { schema, .. } => {
                     bail!("it speaks event schema {schema}, this one {EVENT_SCHEMA}; install the same version on both")
                 }
-                Said::Event(_) => bail!("it tells of a run that has not begun"),
+                Said::Event(_) => bail!("it sent an event before the run began"),
             }
         }
         bail!("it was not ready within {} s", PREPARE.as_secs())

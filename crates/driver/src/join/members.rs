@@ -39,7 +39,7 @@ impl Members {
     /// Compares clocks with all, which each answers once it is ready.
     pub(super) fn compare_clocks(&mut self) -> Result<()> {
         let Members { joined, network } = self;
-        let Some(network) = network else { bail!("nobody has joined") };
+        let Some(network) = network else { bail!("no driver has joined") };
         network.block_on(async {
             for member in joined {
                 member.compare_clocks().await.with_context(|| format!("the driver at {}", member.name))?;
@@ -51,7 +51,7 @@ impl Members {
     /// Tells all when to start: at this instant of our clock.
     pub(super) fn start(&mut self, origin_ns: u64) -> Result<()> {
         let Members { joined, network } = self;
-        let Some(network) = network else { bail!("nobody has joined") };
+        let Some(network) = network else { bail!("no driver has joined") };
         network.block_on(async {
             for member in joined {
                 member.saying.say(&Word::Start(origin_ns.saturating_add_signed(member.ahead_ns))).await?;

@@ -137,5 +137,5 @@ impl Link {
 
 fn nonsense(held: &[u8]) -> Failure {
     let start = String::from_utf8_lossy(&held[..held.len().min(60)]).escape_debug().to_string();
-    Failure::new(Fault::Malformed, format!("`{start}` is no IMAP response"))
+    Failure::new(Fault::Malformed, format!("`{start}` is not a valid IMAP response"))
 }

@@ -172,7 +172,7 @@ impl Folder {
         let held = self.messages.get(number as usize - 1);
         match held.map(|held| held.flags) {
             Some(Some(flags)) if flags & DELETED == 0 => {
-                Err(self.lost(format!("message {number} is gone, which nobody deleted")))
+                Err(self.lost(format!("message {number} is gone without a deletion")))
             }
             Some(_) => {
                 self.messages.remove(number as usize - 1);

@@ -53,7 +53,7 @@ impl Compiled {
         }
         let wrong = |detail: String| Err(Failure::new(Fault::Content, detail + &inspector.unseen_told()));
         let Ok(document) = serde_json::from_slice::<Value>(&inspector.head) else {
-            return wrong("the body is no JSON".into());
+            return wrong("the body is not valid JSON".into());
         };
         for (pointer, expected) in &self.json {
             let found = document.pointer(pointer).filter(|value| !value.is_null()).map(plain);

@@ -64,8 +64,9 @@ impl CompiledExtract {
                 Place::Header(wanted.len() - 1)
             }
             (_, _, Some(pattern), _) => {
-                let invalid =
-                    |error: regex::Error| PlanError::invalid(at, format!("`{pattern}` is no pattern: {error}"));
+                let invalid = |error: regex::Error| {
+                    PlanError::invalid(at, format!("`{pattern}` is not a valid pattern: {error}"))
+                };
                 Place::Regex(Regex::new(pattern).map_err(invalid)?)
             }
             (.., Some(name)) => Place::Field(name.clone()),
@@ -174,7 +175,8 @@ fn fields_named(body: &[u8], name: &[u8], most: usize) -> Vec<Cow<'static, [u8]>
 
 /// A selector; raises for what is none.
 fn selector(text: &str, at: &str) -> Result<Selector, PlanError> {
-    Selector::parse(text).map_err(|error| PlanError::invalid(at, format!("`{text}` is no CSS selector: {error}")))
+    Selector::parse(text)
+        .map_err(|error| PlanError::invalid(at, format!("`{text}` is not a valid CSS selector: {error}")))
 }
 
 /// Texts of elements without the space around them, or attributes of those that have them, as a browser builds the page.

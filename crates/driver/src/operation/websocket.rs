@@ -39,7 +39,7 @@ impl CompiledStep {
             SocketStep::Send(text) => CompiledStep::Send(Template::compile(text, slots, place)?),
             SocketStep::SendBytes(text) => match STANDARD.decode(text) {
                 Ok(bytes) => CompiledStep::SendBytes(bytes.into()),
-                Err(error) => return Err(PlanError::invalid(place, format!("`{text}` is no base64: {error}"))),
+                Err(error) => return Err(PlanError::invalid(place, format!("`{text}` is not valid base64: {error}"))),
             },
             SocketStep::Ping => CompiledStep::Ping,
             SocketStep::Expect(text) => CompiledStep::Expect(Needle::compile(text, slots, place)?),

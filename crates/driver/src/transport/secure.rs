@@ -115,7 +115,7 @@ impl Secure {
     ) -> Poll<Result<usize>> {
         let begun = self.partial.len();
         if begun > encrypted.len() - LEAST_READ {
-            return Poll::Ready(Err(Error::new(ErrorKind::InvalidData, "a record that is too long")));
+            return Poll::Ready(Err(Error::new(ErrorKind::InvalidData, "the TLS record is too long")));
         }
         let most = (room.len() + 512).clamp(LEAST_READ, encrypted.len() - begun);
         let mut space = ReadBuf::new(&mut encrypted[begun..begun + most]);

@@ -112,7 +112,7 @@ impl Socket {
         match message {
             Message::Close(why) => {
                 let told = why.map(|why| format!(" ({} {})", why.code, why.reason)).unwrap_or_default();
-                Err(Failure::new(Fault::ClosedEarly, format!("the other side took leave{told}")))
+                Err(Failure::new(Fault::ClosedEarly, format!("the other side closed the connection{told}")))
             }
             message => Ok(message),
         }

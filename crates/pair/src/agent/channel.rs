@@ -116,7 +116,7 @@ fn receive(stream: &mut impl Read) -> Result<Message> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
     let length = u32::from_be_bytes(length) as usize;
-    ensure!(length <= LONGEST, "a message of {length} bytes: the other side is no agent");
+    ensure!(length <= LONGEST, "a message of {length} bytes: the other side is not an agent");
     let mut body = vec![0; length];
     stream.read_exact(&mut body)?;
     Ok(postcard::from_bytes(&body)?)
@@ -163,7 +163,7 @@ pub fn receive_piece(stream: &mut impl Read) -> Result<Piece> {
     let length = u32::from_be_bytes(length.try_into()?) as usize;
     let longest = if offset == MARKED { LONGEST_MARK } else { LONGEST };
     // Compressed, what does not compress is a little longer.
-    ensure!(length <= longest + longest / 64, "a piece of log of {length} bytes: the other side is no agent");
+    ensure!(length <= longest + longest / 64, "a piece of log of {length} bytes: the other side is not an agent");
     let mut body = vec![0; length];
     stream.read_exact(&mut body)?;
     let whole = body.first_chunk::<4>().map_or(0, |size| u32::from_le_bytes(*size) as usize);
@@ -307,7 +307,7 @@ fn hear_hello(stream: &Socket, identity: &Identity, until: Instant) -> Result<(S
             Ok((name, generation, is_log))
         }
         Message::Hello { version, .. } => bail!("the other agent speaks version {version}, this is {VERSION}"),
-        _ => bail!("the other side is no agent"),
+        _ => bail!("the other side is not an agent"),
     }
 }
 

@@ -98,10 +98,10 @@ pub fn receive(
                 continue;
             }
         };
-        ensure!(offset == next, "the log goes on at {offset} instead of {next}");
+        ensure!(offset == next, "the log continues at {offset} instead of {next}");
         bytes.truncate(end_beyond(&bytes, last.load(Ordering::Acquire).saturating_sub(next))?);
         if !log.write_all(&bytes, || over.load(Ordering::Acquire)) {
-            bail!("the machine does not replay any more");
+            bail!("the machine no longer replays");
         }
         next += bytes.len() as u64;
         // A channel that takes no acknowledgement any more has its end in what it brings, too.

@@ -37,7 +37,7 @@ pub type Tap = Arc<File>;
 
 /// A tap by its name, which must be there.
 pub fn tap(name: &str) -> Result<File> {
-    ensure!(!name.is_empty() && name.len() < 16, "`{name}` is no name of an interface");
+    ensure!(!name.is_empty() && name.len() < 16, "`{name}` is not a valid interface name");
     let file = OpenOptions::new().read(true).write(true).open("/dev/net/tun").context("/dev/net/tun")?;
     let mut request = InterfaceRequest { name: [0; 16], flags: IFF_TAP | IFF_NO_PI, unused: [0; 22] };
     request.name[..name.len()].copy_from_slice(name.as_bytes());
@@ -123,7 +123,7 @@ pub fn announcement(mac: [u8; 6]) -> Vec<u8> {
 /// Reads `52:54:00:12:34:56`.
 pub fn read_mac(text: &str) -> Result<[u8; 6], String> {
     let bytes: Result<Vec<u8>, _> = text.split(':').map(|part| u8::from_str_radix(part, 16)).collect();
-    let wrong = || format!("`{text}` is no address of an interface; write it as 52:54:00:12:34:56");
+    let wrong = || format!("`{text}` is not a valid hardware address; use one such as 52:54:00:12:34:56");
     bytes.map_err(|_| wrong())?.try_into().map_err(|_| wrong())
 }
 

@@ -20,20 +20,20 @@ pub struct Options {
     /// Its name, unlike the other agent's
     #[arg(long)]
     pub name: String,
-    /// File of the memory that it shares with QEMU, which it makes; the same path is QEMU's `rrfile` and in its
-    /// environment as LOADSTONE_PAIR_MEMORY
+    /// File of the memory shared with QEMU, created by the agent; QEMU has the same path as `rrfile` and in
+    /// LOADSTONE_PAIR_MEMORY
     #[arg(long)]
     pub memory: PathBuf,
     /// Folder on storage that both sides share, where the generations are
     #[arg(long, required_unless_present = "witness")]
     pub store: Option<PathBuf>,
-    /// Address of the witness that has the generations instead, of sides on hosts of their own
+    /// Address of the witness that stores the generations instead, for sides on separate hosts
     #[arg(long, conflicts_with_all = ["store", "shared"], requires = "certificate")]
     pub witness: Option<SocketAddr>,
     /// Socket at which QEMU takes frames for the machine (`-netdev dgram,local.path=`)
     #[arg(long)]
     pub inlet: PathBuf,
-    /// Socket, which the agent makes, to which QEMU gives the machine's frames (`filter-redirector`)
+    /// Socket that the agent creates and QEMU writes the machine's frames to (`filter-redirector`)
     #[arg(long)]
     pub outlet: PathBuf,
     /// The tap that is the machine's network
@@ -48,13 +48,13 @@ pub struct Options {
     /// The machine's disk, a file of this side's own
     #[arg(long, requires = "disk_socket")]
     pub disk: Option<PathBuf>,
-    /// The disk is the other side's too, on storage that both reach: only the side that serves touches it
+    /// Share the disk with the other side, on storage that both reach: only the active side uses it
     #[arg(long, requires = "disk")]
     pub shared: bool,
-    /// How the machine that replays gets what was read from a disk that both share
+    /// Source of data read from a shared disk, for the machine that replays
     #[arg(long, value_enum, default_value_t, requires = "shared")]
     pub reads: Reads,
-    /// Socket, which the agent makes, at which QEMU reaches it as a network block device
+    /// Socket that the agent creates and QEMU uses as a network block device
     #[arg(long)]
     pub disk_socket: Option<PathBuf>,
     /// Follow the agent at this address: be the secondary
@@ -80,7 +80,10 @@ impl Options {
     pub fn generations(&self) -> Result<Store> {
         match (&self.store, self.witness) {
             (_, Some(address)) => {
-                let seals = self.papers.read()?.context("a witness answers those alone that have papers")?;
+                let seals = self
+                    .papers
+                    .read()?
+                    .context("a witness requires credentials: --certificate, --key and --authority")?;
                 Ok(Store::at(Arc::new(Witness { address, seals }), &self.name))
             }
             (Some(folder), None) => Ok(Store::new(folder, &self.name)),

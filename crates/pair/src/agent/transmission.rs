@@ -77,7 +77,7 @@ pub fn next(line: &mut impl Read) -> io::Result<Option<Request>> {
     let mut head = [0; HEADER];
     line.read_exact(&mut head)?;
     if number(&head[..4]) != u64::from(REQUEST) {
-        return Err(invalid("this is no request to a disk"));
+        return Err(invalid("this is not a disk request"));
     }
     let (kind, at) = (number(&head[6..8]) as u16, number(&head[16..24]));
     let length = number(&head[24..]) as u32;

@@ -59,7 +59,7 @@ async fn bring_up(handle: &Handle, link: &LinkMessage) -> Result<()> {
 
 async fn route(handle: &Handle, gateway: IpAddr) -> Result<()> {
     let IpAddr::V4(gateway) = gateway else {
-        bail!("{gateway} is no address of IPv4");
+        bail!("{gateway} is not an IPv4 address");
     };
     let message = RouteMessageBuilder::<std::net::Ipv4Addr>::new().gateway(gateway).build();
     Ok(handle.route().add(message).execute().await?)
@@ -81,7 +81,7 @@ fn hardware_of(link: &LinkMessage) -> Option<&Vec<u8>> {
 
 fn hardware_address(text: &str) -> Result<Vec<u8>> {
     let bytes: Result<Vec<u8>, _> = text.split(':').map(|byte| u8::from_str_radix(byte, 16)).collect();
-    let bytes = bytes.with_context(|| format!("`{text}` is no hardware address"))?;
-    ensure!(bytes.len() == 6, "`{text}` is no hardware address");
+    let bytes = bytes.with_context(|| format!("`{text}` is not a valid hardware address"))?;
+    ensure!(bytes.len() == 6, "`{text}` is not a valid hardware address");
     Ok(bytes)
 }

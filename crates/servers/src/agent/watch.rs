@@ -30,15 +30,15 @@ const GROUPS: usize = 200;
 /// How the figures are to be had; without any of it the agent is that of a machine of the laboratory.
 #[derive(Debug, Default, clap::Args)]
 pub struct Options {
-    /// Tell this host's figures over HTTP at this address of its own loopback network
+    /// Loopback address at which this host's figures are served over HTTP
     #[arg(long)]
     pub listen: Option<SocketAddr>,
     #[command(flatten)]
     pub secure: Secure,
-    /// Names and addresses that such a certificate is for
+    /// Names and addresses of the certificate
     #[arg(long = "name")]
     pub names: Vec<String>,
-    /// Tell them on standard output, one line for each line of input (over ssh)
+    /// Print the figures on standard output, one line for each line of input (over ssh)
     #[arg(long, conflicts_with_all = ["listen", "listen_tls"])]
     pub by_line: bool,
     /// End when standard input ends
@@ -55,7 +55,7 @@ impl Options {
     /// The token; none where nobody else can come. Fails for a way that would let anyone in.
     pub fn token(&self) -> Result<Option<String>> {
         if let Some(address) = self.listen {
-            ensure!(address.ip().is_loopback(), "{address} is no address of the loopback network: use --listen-tls");
+            ensure!(address.ip().is_loopback(), "{address} is not a loopback address: use --listen-tls");
         }
         let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
         if self.secure.listen_tls.is_some_and(|address| !address.ip().is_loopback()) {

@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// What the responder is told.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Socket to listen at; made anew
+    /// Socket to listen on; an existing one is replaced
     #[arg(long)]
     socket: PathBuf,
     /// Processes, each with one request at a time

@@ -27,7 +27,7 @@ const RULES: [(&str, &str); 4] = [
         "SELECT COUNT(*) FROM events e LEFT JOIN addresses a ON a.id = e.address WHERE a.id IS NULL",
     ),
     (
-        "who comes to an event is known, and the event is there",
+        "the person and the event of an attendance exist",
         "SELECT COUNT(*) FROM attendees x LEFT JOIN people p ON p.id = x.person LEFT JOIN events e ON e.id = x.event \
          WHERE p.id IS NULL OR e.id IS NULL",
     ),

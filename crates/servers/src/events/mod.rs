@@ -51,13 +51,13 @@ pub struct Services {
     /// Folder of the pictures that visitors add
     #[arg(long, default_value = "pictures")]
     pictures: PathBuf,
-    /// Where a store keeps the pictures instead, as HOST:PORT
+    /// Store for the pictures instead, HOST:PORT
     #[arg(long)]
     store: Option<String>,
-    /// Where a geocoder finds addresses, as HOST:PORT; without one the site finds them by itself
+    /// Geocoder for addresses, HOST:PORT. Default: the site itself
     #[arg(long)]
     geocoder: Option<String>,
-    /// Where lists of events are kept: within, memcached://HOST:PORT or redis://HOST:PORT; without one they are made anew
+    /// Cache of event lists: within, memcached://HOST:PORT or redis://HOST:PORT. Default: none
     #[arg(long)]
     cache: Option<String>,
 }

@@ -23,7 +23,7 @@ impl Parts {
     /// Reads a request's body.
     pub async fn of(request: &mut Request) -> Result<Self> {
         let kind = request.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
-        let boundary = multer::parse_boundary(kind).context("this is no form in parts")?;
+        let boundary = multer::parse_boundary(kind).context("this is not a multipart form")?;
         let body = Bytes::from(std::mem::take(&mut request.body));
         let mut parts = Multipart::new(once(ready(Ok::<_, Infallible>(body))), boundary);
         let mut read = HashMap::new();

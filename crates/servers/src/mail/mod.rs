@@ -108,7 +108,7 @@ async fn converse(mut stream: TcpStream, session: Session) -> std::io::Result<()
                 return stream.write_all(no.as_bytes()).await;
             }
             Heard::Literal { length, .. } => {
-                stream.write_all(b"+ go on\r\n").await?;
+                stream.write_all(b"+ ready\r\n").await?;
                 // The line goes on, or ends, behind it; a client that did not wait has sent some of it already.
                 let announced = format!("{{{length}}}\r\n");
                 let start =
@@ -126,7 +126,7 @@ async fn converse(mut stream: TcpStream, session: Session) -> std::io::Result<()
                 held.drain(..line);
                 wanted = usize::from(held.is_empty());
                 let tag = if tag.is_empty() { "*" } else { &tag };
-                stream.write_all(format!("{tag} BAD that is no command\r\n").as_bytes()).await?;
+                stream.write_all(format!("{tag} BAD unknown command\r\n").as_bytes()).await?;
             }
         }
     }

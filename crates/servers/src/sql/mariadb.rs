@@ -40,7 +40,7 @@ pub struct MariaDb {
 impl MariaDb {
     /// Connects by a URL: `mysql://user@host:port/name`.
     pub fn open(url: &str) -> Result<Self> {
-        let opts = Opts::from_url(url).with_context(|| format!("{url} is no address of a database"))?;
+        let opts = Opts::from_url(url).with_context(|| format!("{url} is not a valid database address"))?;
         // A row that an update finds counts, as elsewhere, also where it holds what it held.
         let opts = OptsBuilder::from_opts(opts)
             .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS)

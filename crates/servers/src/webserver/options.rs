@@ -17,10 +17,10 @@ pub struct Options {
     /// Bytes of the largest file that is kept
     #[arg(long, default_value_t = 512 << 10)]
     pub cache_file_bytes: u64,
-    /// Seconds after which a file is looked at again
+    /// Seconds after which a cached file is checked again
     #[arg(long, default_value_t = 30)]
     pub cache_age: u64,
-    /// Program that tells the environment, started for each request (RFC 3875); without one this process tells it
+    /// Program that prints the environment, started for each request (RFC 3875). Default: this process
     #[arg(long)]
     pub program: Option<PathBuf>,
     /// Processes that start programs, there from the start
@@ -29,7 +29,7 @@ pub struct Options {
     /// The same, at most
     #[arg(long, default_value_t = 16)]
     pub most_stubs: usize,
-    /// Seconds after which one that nobody needs ends
+    /// Seconds after which an idle process ends
     #[arg(long, default_value_t = 30)]
     pub stub_idle: u64,
     /// Socket of PHP's process manager

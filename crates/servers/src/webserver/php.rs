@@ -47,7 +47,7 @@ impl Php {
     /// What PHP says to a request.
     pub async fn answer(&self, request: &Request) -> Result<Answer> {
         let script = self.folder.join(request.path.trim_start_matches('/'));
-        let script = script.to_str().context("the folder's name is no text")?;
+        let script = script.to_str().context("the folder's name is not valid text")?;
         let params = Params::default()
             .request_method(request.method.as_str())
             .script_name(request.path.as_str())
@@ -60,7 +60,7 @@ impl Php {
         } else {
             self.ask(params).await?
         };
-        read(Bytes::from(said.stdout.context("PHP said nothing")?))
+        read(Bytes::from(said.stdout.context("PHP sent no response")?))
     }
 
     /// Over a kept connection, or a new one where the child behind that has ended: each ends after so many requests.

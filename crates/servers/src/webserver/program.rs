@@ -107,11 +107,11 @@ pub fn read(said: Bytes) -> Result<Answer> {
     let at = |mark: &[u8]| memchr::memmem::find(&said, mark).map(|at| (at, at + mark.len()));
     let (head, body) = match (at(b"\r\n\r\n"), at(b"\n\n")) {
         (Some(one), Some(other)) => one.min(other),
-        (one, other) => one.or(other).context("it said no head")?,
+        (one, other) => one.or(other).context("it sent no header")?,
     };
     let mut answer = Answer::new(Either::Left(Full::new(said.slice(body..))));
-    for line in std::str::from_utf8(&said[..head]).context("its head is no text")?.lines() {
-        let (name, value) = line.split_once(':').with_context(|| format!("its head says `{line}`"))?;
+    for line in std::str::from_utf8(&said[..head]).context("its header is not text")?.lines() {
+        let (name, value) = line.split_once(':').with_context(|| format!("its header has `{line}`"))?;
         if name.eq_ignore_ascii_case("status") {
             let code = value.trim().split(' ').next().unwrap_or_default();
             *answer.status_mut() = StatusCode::from_bytes(code.as_bytes())?;

@@ -131,7 +131,7 @@ impl SharedDisk {
     fn write(&self, disk: &DiskFile, request: &Request, decider: &impl Decider) -> io::Result<Vec<u8>> {
         self.wait_until_read(request.at..request.at + request.length());
         if !decider.may_write() {
-            return Err(io::Error::other("nobody decides any more"));
+            return Err(io::Error::other("the decision is no longer possible"));
         }
         // Without the store's answer nothing is written: it is waited for.
         let mut is_told = false;

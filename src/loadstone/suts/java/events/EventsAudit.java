@@ -14,7 +14,7 @@ final class EventsAudit {
             "SELECT COUNT(*) FROM events e LEFT JOIN people p ON p.id = e.submitter WHERE p.id IS NULL");
         RULES.put("an event has its place",
             "SELECT COUNT(*) FROM events e LEFT JOIN addresses a ON a.id = e.address WHERE a.id IS NULL");
-        RULES.put("who comes to an event is known, and the event is there",
+        RULES.put("the person and the event of an attendance exist",
             "SELECT COUNT(*) FROM attendees x LEFT JOIN people p ON p.id = x.person LEFT JOIN events e ON e.id = x.event "
                 + "WHERE p.id IS NULL OR e.id IS NULL");
     }
