@@ -25,6 +25,7 @@ COMMENT = re.compile(r"^[ \t]*# .*$", re.MULTILINE)
 """Comment in a script that a string holds; headings of pages have lost their mark by then."""
 RUST_TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\n]*\]\s*)*mod \w+ \{[\s\S]*?\n\}")
 RUST_STRING = re.compile(r"//[^\n]*|b?'(?:\\[^\n]+?|[^'\\\n])'|\"((?:\\[\s\S]|[^\"\\])*)\"")
+RUST_HOLE = re.compile(r"\{\w*(?::[^}]*)?\}")
 RUST_HELP = re.compile(r"((?:^ *///[^\n]*\n)+)(?=(?: *#\[[^\n]*\]\n)* *(?:#\[(?:arg|command|clap)))", re.MULTILINE)
 TEMPLATE_CODE = re.compile(r"\{[{%#].*?[}%#]\}|<(?:script|style).*?</(?:script|style)>|<[^>]+>", re.DOTALL)
 
@@ -122,7 +123,7 @@ def _rust_strings(text: str) -> Iterator[tuple[int, str]]:
     code = RUST_TESTS.sub(lambda tests: "\n" * tests[0].count("\n"), text)
     for found in RUST_STRING.finditer(code):
         if found[1] is not None:
-            yield code.count("\n", 0, found.start()) + 1, re.sub(r"\\\n\s*", "", found[1])
+            yield code.count("\n", 0, found.start()) + 1, RUST_HOLE.sub("{}", re.sub(r"\\\n\s*", "", found[1]))
     for found in RUST_HELP.finditer(code):
         lines = " ".join(line.strip().removeprefix("///") for line in found[1].splitlines())
         yield code.count("\n", 0, found.start()) + 1, lines

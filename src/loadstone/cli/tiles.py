@@ -90,8 +90,8 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
         str,
         typer.Option(
             metavar="NAME",
-            help="Access of the web role to downloads of the infra role: embedded (HTTP), or "
-            "nfs (shared folder; a bind mount if both run on this host's kernel).",
+            help="Access of the web role to downloads of the infra role: embedded (HTTP), or nfs "
+            "(shared folder; bind mount on one kernel).",
             rich_help_panel=SYSTEM,
         ),
     ] = EMBEDDED
