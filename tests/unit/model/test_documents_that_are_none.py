@@ -42,5 +42,5 @@ def test_a_pipe_in_a_workload_of_a_stranger_is_refused(tmp_path: Path) -> None:
         load(str(tmp_path))
     (tmp_path / "workload.toml").unlink()
     os.mkfifo(tmp_path / "workload.toml")
-    with pytest.raises(LoadstoneError, match="holds no workload"):
+    with pytest.raises(LoadstoneError, match="contains no workload"):
         load(str(tmp_path))

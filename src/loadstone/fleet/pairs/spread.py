@@ -121,7 +121,7 @@ class SpreadPair:
         """
         at_sides = {host.spec.address for host in self.homes.sides}
         reached = [self.own_address, *(half.address for half in halves.values() if half.address != self.own_address)]
-        members = [Member(number, index, index in at_sides) for number, index in enumerate(reached, 1)]
+        members = [Member(number, address, address in at_sides) for number, address in enumerate(reached, 1)]
         taken = [network.subnet for network in here.fabric.networks.values()]
         name = f"wide{secrets.token_hex(3)}"
         subnet = await asyncio.to_thread(free_subnet, wide_block(), iter(taken))

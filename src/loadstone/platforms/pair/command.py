@@ -154,7 +154,7 @@ class PairLayout:
 def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state: int | None = None) -> list[str]:
     """The words. `state` is a file that is open as this number: what the machine begins with. One that replays without
     such a file waits for its snapshot to be loaded."""
-    counting = f"shift={SHIFT},sleep=on" + (f",rr={mode.value},rrfile={files.memory}" if mode is not Mode.NONE else "")
+    counting = f"shift={SHIFT},sleep=on" + (f",rr={mode.value},rrfile={files.memory}" if mode.is_logged else "")
     argv = [QEMU, "-name", f"{layout.name}-{files.name}", "-nodefaults", "-no-user-config", "-display", "none"]
     argv += ["-no-reboot", "-machine", "pc", "-accel", "tcg,tb-size=64", "-icount", counting, "-rtc", "clock=vm"]
     # A state that was kept while stopped goes on by itself where it is loaded, and QEMU sends nothing of its own.
