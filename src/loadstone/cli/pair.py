@@ -31,8 +31,7 @@ from loadstone.testbed.running import target_of
 
 LIMITS = (
     "A pair has one virtual processor, emulated, with instructions counted; one network, one disk, both "
-    "sides on this host. VMware holds patents on parts of this method. See "
-    "docs/fault-tolerance.md for what is protected."
+    "sides on this host. VMware holds patents on parts of this method. Limits: docs/explain/pairs.md."
 )
 LOOK_S = 1.0
 MEMORY_MIB = 192
