@@ -1,4 +1,4 @@
-"""`python -m tests.fleet.trial starts|kills [COUNT]`: what docs/fleet.md tells of many runs, measured anew.
+"""`python -m tests.fleet.trial starts|kills [COUNT]`: what docs/how-to/fleet.md tells of many runs, measured anew.
 
 `starts`: so many runs on eight hosts that make load - how far apart their starts were by the drivers' own stamps, and
 whether the counts are those of the server's own log. `kills`: so many deaths of every kind during a run.

@@ -205,7 +205,7 @@ class MachineOptions:
         typer.Option(
             metavar="FILE",
             envvar="LOADSTONE_FLEET",
-            help="Fleet file (TOML): hosts for drivers and machines (docs/fleet.md). Default: this host alone.",
+            help="Fleet file (TOML): hosts for drivers and machines (docs/how-to/fleet.md). Default: this host alone.",
             rich_help_panel=MACHINE,
         ),
     ] = None

@@ -1,6 +1,6 @@
 """What the monitors saw over the steady state, on the mean: of the host, of each machine, from within and from without.
 
-The rows are those that published comparisons print for native and for virtual systems (docs/virtual-machines.md). Pure.
+The rows are those that published comparisons print for native and for virtual systems (docs/how-to/machines.md). Pure.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
