@@ -37,6 +37,7 @@ class Station(Section):
     )
     service: Positive = Field(default=0.01, description="the mean service time in seconds, above 0")
     spread: Spread = Field(default=Spread.EXPONENTIAL, description="`fixed`, `exponential` or `log-normal`")
+    """Distribution of service times."""
     cv: NotNegative = Field(default=1.0, description="standard deviation by mean of log-normal times, 0 or more")
     queue: Annotated[int, Field(ge=0)] | None = Field(default=None, description="most requests that wait, 0 or more")
     stall: NotNegative = Field(default=0.0, description="seconds all workers stand still, each time")

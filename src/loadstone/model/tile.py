@@ -102,9 +102,13 @@ class TileRun(Section):
     """Lengths of the phases, in seconds."""
 
     ramp_up_s: Positive
+    """Length of the ramp-up."""
     warm_up_s: Positive
+    """Length of the warm-up."""
     steady_s: Positive
+    """Length of the steady state."""
     ramp_down_s: Positive
+    """Length of the ramp-down."""
     stagger_s: Annotated[float, Field(ge=0)] = Field(default=2.0, description="seconds between the starts of two tiles")
 
 

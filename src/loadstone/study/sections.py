@@ -68,18 +68,25 @@ class ProfileSection(Section):
 
     name: str = Field(default="quick", description=f"one of {', '.join(PROFILES)}")
     ramp_up_s: NotNegative | None = Field(default=None, description="seconds, 0 or more")
+    """Length of the ramp-up in seconds. Default: as in the profile."""
     warm_up_s: NotNegative | None = Field(default=None, description="seconds, 0 or more")
+    """Length of the warm-up in seconds. Default: as in the profile."""
     steady_s: Positive | None = Field(default=None, description="seconds, above 0")
+    """Length of the steady state in seconds. Default: as in the profile."""
     ramp_down_s: NotNegative | None = Field(default=None, description="seconds, 0 or more")
+    """Length of the ramp-down in seconds. Default: as in the profile."""
     iterations: Whole | None = Field(default=None, description="a whole number, 1 or more")
+    """Number of times that the run is made. Default: as in the profile."""
 
 
 class TargetSection(Section):
     """What is measured; left out, the reference server is started."""
 
     urls: tuple[str, ...] = Field(default=(), description='a list as ["http://HOST:PORT", "https://HOST:PORT"]')
+    """Addresses of the site."""
     authority: Path | None = Field(default=None, description="the path of a private authority's certificate")
     verify: bool = Field(default=True, description="true or false")
+    """Whether certificates of the target are verified."""
     cert: Path | None = Field(default=None, description="the path of a client's certificate (PEM)")
     key: Path | None = Field(default=None, description="the path of its key (PEM); none where `cert` holds it")
     addresses: Addresses = Field(
@@ -89,12 +96,14 @@ class TargetSection(Section):
         default=None, description=f"addresses that users of a target on this host come from, 1 to {MOST_SOURCES}"
     )
     agents: tuple[str, ...] = Field(default=(), description='a list as ["https://HOST:PORT", "ssh://HOST"]')
+    """Agents on the hosts of the target, whose monitors are read."""
 
 
 class ServerSection(ServiceChoices):
     """How the reference server runs, and which services it has."""
 
     threads: Whole | None = Field(default=None, description="a whole number, 1 or more")
+    """Threads of the reference server."""
     cores: Whole | None = Field(default=None, description="cores it may use, a whole number, 1 or more")
 
     @property
@@ -107,7 +116,9 @@ class DriverSection(Section):
     """How the driver runs."""
 
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=1, description="a whole number, 0 or more")
+    """Seed of all random values."""
     threads: Whole | None = Field(default=None, description="a whole number, 1 or more")
+    """Threads of the driver."""
     lag_share_pct: Percent = Field(default=100 * LAG_SHARE, description="largest lag p99, in % of the shortest limit")
     cpu_pct: Percent = Field(default=DRIVER_CPU_PCT, description="largest share of a core a driver thread may use")
     foreign_cpu_pct: Percent = Field(default=FOREIGN_CPU_PCT, description="largest share of the host others may use")

@@ -99,6 +99,7 @@ class TargetRules(Section):
     """How the site is reached."""
 
     tls: bool | None = Field(default=None, description="true or false; left out, the target's address decides")
+    """Whether the site is reached over TLS. Default: as the address of the target says."""
 
 
 class Pacing(Section):
@@ -127,6 +128,7 @@ class Connections(Section):
         default="http1", description="`http1`, `http2`, `echo` (bytes come back), `imap` or `null` (no server at all)"
     )
     parallel: Annotated[int, Field(ge=1, le=16)] = Field(default=2, description="a whole number from 1 to 16")
+    """Connections of a user to one server."""
     page_bytes_per_s: Positive | None = Field(default=None, description="bytes per second, above 0; none for no limit")
     embedded_bytes_per_s: Positive | None = Field(
         default=None, description="bytes per second of each connection, above 0; none for no limit"
@@ -202,6 +204,7 @@ class CountRule(Section):
     of: Literal["images_named", "images_loaded", "image_bytes"] | None = Field(
         default=None, description="`images_named`, `images_loaded` or `image_bytes`"
     )
+    """What is counted: images that pages name, images that were loaded, or their bytes."""
     request: str | None = Field(default=None, description="instead of it, the name of a request around its page")
     at_least: NotNegative | None = Field(default=None, description="for each operation, on the mean")
     at_most: NotNegative | None = Field(default=None, description="for each operation, on the mean")

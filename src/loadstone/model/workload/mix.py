@@ -33,6 +33,7 @@ class Mix(Section):
     """How the next operation is chosen."""
 
     kind: MixKind = Field(description="`matrix`, `flat` or `sequence`")
+    """How the next state is chosen: by transition probabilities, by shares, or in a fixed order."""
     start: str | None = Field(default=None, description="the state every session begins with")
     from_: dict[str, dict[str, Probability]] = Field(
         default_factory=dict, alias="from", description="for each state, { other = probability, ... }"
@@ -42,4 +43,5 @@ class Mix(Section):
     operations_per_session: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] | None = Field(
         default=None, description="1 or more"
     )
+    """Operations of a user session, with the kind `flat`."""
     sequence: tuple[str, ...] = Field(default=(), description="the states in order, a list")

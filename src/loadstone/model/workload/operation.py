@@ -23,23 +23,31 @@ class TimeLimit(Section):
     """An operation's own bounds on its response time."""
 
     good_s: Seconds
+    """Longest response time of a good operation, in seconds."""
     tolerable_s: Seconds
+    """Longest response time of a tolerable operation, in seconds."""
 
 
 class RateLimit(Section):
     """Bounds on an operation's byte rate, for downloads."""
 
     good_bytes_per_s: Positive
+    """Bytes per second from which the download is good."""
     tolerable_bytes_per_s: Positive
+    """Bytes per second from which it is tolerable."""
 
 
 class EmbeddedFile(Section):
     """A file that belongs to a page."""
 
     path: str
+    """Path of the file; `{name}` stands for a value."""
     bytes: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = None
+    """Length of its body in bytes."""
     conditional: Probability = 0
+    """Share of requests that ask whether the file has changed."""
     markers_every: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = None
+    """Spacing of markers in bytes, 0 for none. Default: as in `[checks]`."""
     status: tuple[Annotated[int, Field(ge=100, le=599)], ...] = ()
     """Status codes that are accepted beside those of success, such as that of a redirect to another site."""
 

@@ -28,11 +28,15 @@ class Uniform(_Drawn):
 
     kind: Literal["uniform"]
     min: Whole = 1
+    """The smallest number."""
     max: Whole | None = None
+    """The largest number."""
     max_per_session: Positive | None = None
+    """Instead of `max`: so many for each session of the load."""
     max_of: Name | None = None
     """As many as there are rows of this name in [data]."""
     digits: Annotated[int, Field(ge=0, le=20)] = 0
+    """Least number of digits, padded with zeros."""
 
 
 class Exponential(_Drawn):
@@ -40,6 +44,7 @@ class Exponential(_Drawn):
 
     kind: Literal["exponential"]
     max: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] | None = None
+    """The largest number."""
     max_of: Name | None = None
     """As many as there are rows of this name in [data]."""
     mean_share: Positive
@@ -51,10 +56,15 @@ class Zipf(_Drawn):
 
     kind: Literal["zipf"]
     alpha: NotNegative
+    """Exponent: the larger, the likelier are the first ranks."""
     n: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] | None = None
+    """Number of ranks."""
     n_per_session: Positive | None = None
+    """Instead of `n`: ranks for each session of the load."""
     first: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] = 1
+    """Number of the first rank."""
     digits: Annotated[int, Field(ge=0, le=20)] = 0
+    """Least number of digits, padded with zeros."""
 
 
 class Choice(_Drawn):
@@ -62,7 +72,9 @@ class Choice(_Drawn):
 
     kind: Literal["choice"]
     values: Annotated[tuple[str, ...], Field(min_length=1)]
+    """The texts."""
     weights: tuple[NotNegative, ...] | None = None
+    """A weight of each text. Default: all are equally likely."""
 
 
 class Table(_Drawn):
@@ -74,8 +86,11 @@ class Table(_Drawn):
     own: bool = False
     """Whether each session has a row to itself, always the same, instead of one that is drawn."""
     columns: Annotated[tuple[Name, ...], Field(min_length=1)]
+    """Names of the columns, where there is no file."""
     rows: Annotated[tuple[tuple[str, ...], ...], Field(min_length=1)]
+    """Rows of texts, where there is no file."""
     weights: tuple[NotNegative, ...] | None = None
+    """A weight of each row. Default: all are equally likely."""
 
 
 class Environment(_Drawn):
@@ -83,6 +98,7 @@ class Environment(_Drawn):
 
     kind: Literal["environment"]
     variable: Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]{0,60}$"), AfterValidator(_no_option)]
+    """Name of the variable, in capital letters. Its value has at least four letters."""
 
 
 class Words(_Drawn):
@@ -90,8 +106,11 @@ class Words(_Drawn):
 
     kind: Literal["words"]
     words: Annotated[tuple[str, ...], Field(min_length=1)]
+    """The words."""
     count: Annotated[int, Field(ge=1, le=100)] = 3
+    """Number of words."""
     separator: str = " "
+    """Text between two words."""
 
 
 class Date(_Drawn):
@@ -99,7 +118,9 @@ class Date(_Drawn):
 
     kind: Literal["date"]
     from_: Day = Field(alias="from")
+    """The first day, as YYYY-MM-DD."""
     to: Day
+    """The last day, as YYYY-MM-DD."""
 
     @model_validator(mode="after")
     def _is_in_order(self) -> Self:
@@ -113,11 +134,15 @@ class User(Section):
 
     kind: Literal["user"]
     per_session: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] = 1
+    """Numbers that each session owns."""
     first: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] = 1
+    """The first number."""
     digits: Annotated[int, Field(ge=0, le=20)] = 0
+    """Least number of digits, padded with zeros."""
     any: bool = False
     """Any of the session's own at each draw, instead of the next."""
     redraw: Literal["operation", "session"] | tuple[str, ...] = "session"
+    """When the next number is taken: once for each user, before each operation, or in these states."""
 
 
 class Text(_Drawn):
@@ -125,6 +150,7 @@ class Text(_Drawn):
 
     kind: Literal["text"]
     text: str
+    """The text; `{name}` stands for another value."""
 
 
 class Counter(_Drawn):
@@ -132,7 +158,9 @@ class Counter(_Drawn):
 
     kind: Literal["counter"]
     first: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] = 1
+    """The first number."""
     digits: Annotated[int, Field(ge=0, le=20)] = 0
+    """Least number of digits, padded with zeros."""
 
 
 class Unique(_Drawn):
@@ -140,6 +168,7 @@ class Unique(_Drawn):
 
     kind: Literal["unique"]
     prefix: str = ""
+    """Text before the 13 letters and digits."""
 
 
 class Uuid(_Drawn):
