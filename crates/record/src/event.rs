@@ -50,7 +50,7 @@ pub struct Exchange {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// All is prepared; the driver waits to be told when to start.
+    /// All is prepared; the driver waits for the start signal.
     Ready {
         schema: u32,
     },
@@ -133,7 +133,7 @@ pub enum Event {
         /// Operations that had no right answer, or none in time: the server may hold what they asked for, or not.
         in_doubt: u64,
     },
-    /// What the modelled station of a simulation did in an interval.
+    /// Work of the modelled station of a simulation in an interval.
     Station {
         at_ns: u64,
         length_ns: u64,

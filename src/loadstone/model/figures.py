@@ -295,14 +295,14 @@ class DrawnPause:
 
 @dataclass(frozen=True)
 class CountLimit:
-    """What an operation must bring, on the mean over all of its kind."""
+    """A limit on the mean count of an operation, such as images of a page."""
 
     title: str
     operation: str
     of: str = ""
     """`images_named`, `images_loaded` or `image_bytes`; empty where it is a request around its page."""
     place: int = 0
-    """Of that request."""
+    """Place of that request."""
     at_least: float | None = None
     at_most: float | None = None
 
@@ -335,12 +335,12 @@ class OwnLimits:
 
 @dataclass(frozen=True)
 class Criteria:
-    """What a run is held to: load, limits, expectations. Kept with the result, so that it can be judged again."""
+    """Load, limits and expectations of a run. Kept with the result, so that it can be judged again."""
 
     id: WorkloadId
     title: str
     sessions: int
-    """Of a population; 0 where sessions arrive by themselves."""
+    """Sessions of a closed load; 0 for an open load."""
     ramp_up_s: float
     warm_up_s: float
     steady_s: float
@@ -350,7 +350,7 @@ class Criteria:
     shipped: bool
     """Whether the workload is one of ours, unchanged."""
     expected_shares: Mapping[str, float]
-    """Share of each operation; empty where what comes depends on what answers tell."""
+    """Share of each operation; empty if the mix depends on answers."""
     operations_per_session: float | None
     paused_share: float
     mean_pause_s: float
@@ -359,7 +359,7 @@ class Criteria:
     tolerable_share_pct: float
     shortest_limit_s: float
     longest_operation_s: float
-    """What the line alone needs for the longest declared body."""
+    """Time that the line alone needs for the longest declared body."""
     published_bytes: Mapping[str, float] = field(default_factory=dict)
     load: str = ""
     """The load in words."""
@@ -372,7 +372,7 @@ class Criteria:
     source: str = "docs/web-workloads.md"
     """The page that its limits come from; empty of a workload of one's own."""
     each_share_pct: float | None = None
-    """Least share of good operations of each kind; None where kinds are not judged by themselves."""
+    """Least share of good operations of each kind; None if kinds are not judged separately."""
     audited: bool = False
     """Whether the server must be asked what it holds."""
     lag_share: float = LAG_SHARE
@@ -381,17 +381,17 @@ class Criteria:
     dispersion: Mapping[str, float] = field(default_factory=dict)
     """Variance of each operation's count by that of independent draws, in the long run; 1 where not given."""
     drawn_pause: DrawnPause | None = None
-    """What pauses are drawn from, where that is the same all the time; None also where nobody pauses."""
+    """Distribution of the pauses, if it is always the same; None also without pauses."""
     total_dispersion: float = 1.0
     """Variance of the number of all operations by its mean, in the long run."""
     count_limits: tuple[CountLimit, ...] = ()
-    """What operations must bring."""
+    """Limits on counts of operations, such as images of a page."""
     mix_points: float | None = None
     """Most percentage points between an operation's share and the declared one; None where not judged so."""
     most_cycle_s: float | None = None
     """Most seconds from start to start of a session's operations; None where not judged."""
     own: OwnLimits = OwnLimits()
-    """What its user asks for beyond the rules of all."""
+    """Limits that the workload declares in addition to the common rules."""
     limits_s: Mapping[str, float] = field(default_factory=dict)
     """Good times by operation, where all are judged by time and each for itself."""
 

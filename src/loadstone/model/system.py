@@ -93,7 +93,7 @@ class FileSet(StrEnum):
 class FileServer(Section):
     """A stock nginx that serves a workload's written files."""
 
-    files: FileSet = Field(default=FileSet.SUPPORT, description="whose files: `banking`, `shopping` or `support`")
+    files: FileSet = Field(default=FileSet.SUPPORT, description="workload: `banking`, `shopping` or `support`")
     sessions: Annotated[int, Field(ge=1, le=100_000)] = Field(default=4, description="sessions the files are for")
     workers: Annotated[int, Field(ge=1, le=1024)] = Field(default=1, description="worker processes, 1 or more")
 

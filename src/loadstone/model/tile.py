@@ -60,7 +60,7 @@ class Sizes(Section):
 
 
 class TileHeader(Section):
-    """What the tile is."""
+    """Name and title of the tile."""
 
     name: Name = Field(description="a short name of letters, digits, `_` and `-`")
     title: str = Field(description="a title in a few words")
@@ -68,7 +68,7 @@ class TileHeader(Section):
 
 
 class TileLoads(Section):
-    """What a full tile bears."""
+    """Load of a full tile."""
 
     injection_rate: Annotated[int, Field(ge=1, le=100_000)] = Field(
         description="ten dealers and four production lines for each unit, 1 or more"
@@ -80,7 +80,7 @@ class TileLoads(Section):
 
 
 class TileMaxima(Section):
-    """Rates that a full tile comes to where answers take no time, per second."""
+    """Rates per second of a full tile if answers take no time."""
 
     app: Positive = Field(description="transactions and work orders/s")
     web: Positive = Field(description="pages and downloads/s")

@@ -18,7 +18,7 @@ Whole = Annotated[int, Field(ge=1)]
 
 
 class StudyHeader(Section):
-    """What the study is called."""
+    """Name of the study, and how its workloads are run."""
 
     name: str = Field(default="", description="a short name, used for the result folder")
     together: bool = Field(default=False, description="true to play all workloads at the same time")
@@ -80,7 +80,7 @@ class ProfileSection(Section):
 
 
 class TargetSection(Section):
-    """What is measured; left out, the reference server is started."""
+    """The system under test. Without it, the reference server is started."""
 
     urls: tuple[str, ...] = Field(default=(), description='a list as ["http://HOST:PORT", "https://HOST:PORT"]')
     """Addresses of the site."""

@@ -41,7 +41,7 @@ class SystemKind(StrEnum):
 
 @dataclass(frozen=True)
 class SystemRecord:
-    """What was measured, with its settings."""
+    """The system under test, with its settings."""
 
     kind: SystemKind
     settings: Settings = field(default_factory=dict)
@@ -119,7 +119,7 @@ class FleetHostRecord:
     """That drivers and machines may use."""
     memory_mib: int
     undone: tuple[str, ...] = ()
-    """What an earlier run had left there when it was lost."""
+    """Resources that a lost run had left there and that were removed."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class ImportedFrom:
 
 @dataclass(frozen=True)
 class TileDeclaration:
-    """What a tile of the run is."""
+    """The declaration of the run's tile."""
 
     name: str
     title: str
@@ -154,7 +154,7 @@ class TileEntry:
 
 @dataclass(frozen=True)
 class TroubleRecord:
-    """What ended a run early, and when: seconds after the first start, negative or None before it."""
+    """Reason and time of a run's early end: seconds after the first start, negative or None before it."""
 
     who: str
     what: str
@@ -167,7 +167,7 @@ class TroubleRecord:
 
 @dataclass(frozen=True)
 class PowerRecord:
-    """What one power meter measured over the loaded window and over active idle."""
+    """Readings of a power meter over the loaded window and over active idle."""
 
     scope: str
     about: str
@@ -193,7 +193,7 @@ class Manifest:
     seed: int
     driver_threads: int
     driver_cores: str | None = None
-    """Cores of the driver alone; empty where it shares those of the machine, None where nobody noted it."""
+    """Cores of the driver alone; empty if it shares those of the machine, None if they were not recorded."""
     joining_drivers: int = 0
     together: bool = False
     """All workloads at the same time instead of one after the other."""
@@ -204,30 +204,30 @@ class Manifest:
     placement: Mapping[str, Settings] = field(default_factory=dict)
     """Where services ran, by role: only what was declared other than usual."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """What the user of the lab wants to have disclosed beside what it finds by itself."""
+    """Facts that the user discloses in addition to those that Loadstone collects."""
     data: str = ""
-    """What the application's database was filled with, and how long that and restoring it took; empty without one."""
+    """Content of the application's database, and the time to fill and to restore it; empty without one."""
     target: str
     """Where load went, in words."""
     verify_certificates: bool = True
     notices: tuple[str, ...] = ()
-    """What is to be known of the way to the target: its addresses, those of its users, a proxy that is not used."""
+    """Notices about the route to the target: its addresses, those of its users, a proxy that is not used."""
     versions: Mapping[str, str | None]
     host: HostFacts
     criteria: tuple[Criteria, ...]
-    """What each workload is held to, in the order they are reported."""
+    """Limits and expectations of each workload, in the order of the report."""
     declarations: Mapping[str, str] = field(default_factory=dict)
     """Each workload's file, by label."""
     machines: Mapping[str, MachineFacts] = field(default_factory=dict)
     hosts: Mapping[str, FleetHostRecord] = field(default_factory=dict)
-    """Of the fleet, by name; empty for a run on one host."""
+    """Hosts of the fleet, by name; empty for a run on one host."""
     imported: ImportedFrom | None = None
     tile: TileDeclaration | None = None
     """None for what is no run of tiles."""
     tiles: tuple[TileEntry, ...] = ()
     troubles: tuple[TroubleRecord, ...] = ()
     was_alone: bool = True
-    """Whether nobody else measured on this machine when it began."""
+    """Whether no other measurement ran on this machine at its start."""
     power: tuple[PowerRecord, ...] = ()
     schema: int = MANIFEST_SCHEMA
 
@@ -269,7 +269,7 @@ class StudyManifest:
     reason: str = ""
     ended: str | None = None
     identity: str
-    """What makes two studies the same."""
+    """Identity of the study: an interrupted study of the same identity is continued."""
     declaration: Settings
     command: tuple[str, ...]
     profile: ProfileRecord

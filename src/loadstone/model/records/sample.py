@@ -21,7 +21,7 @@ class TreeUse:
     threads: int
     processes: int
     is_whole: bool = False
-    """Whether a control group counts, which also knows of programs that ended and that nobody waited for."""
+    """Whether a control group counts: it includes programs that have ended."""
 
     @property
     def cores(self) -> float:
@@ -31,7 +31,7 @@ class TreeUse:
 
 @dataclass(frozen=True)
 class StationBusy:
-    """How busy a station said it was."""
+    """Reported use of a station."""
 
     workers: int
     busy_workers: float
@@ -77,16 +77,16 @@ class OutsideView:
 
 @dataclass(frozen=True)
 class Status:
-    """What a service said of itself, by its own names."""
+    """Status that a service reports, by its own names."""
 
     now: Mapping[str, float]
     per_s: Mapping[str, float]
-    """What it counts, as rates."""
+    """Its counters, as rates."""
 
 
 @dataclass(frozen=True)
 class MachineViews:
-    """Both sides of a machine; None for a side that said nothing."""
+    """Both sides of a machine; None for a side without data."""
 
     inside: InsideView | None
     outside: OutsideView | None
@@ -110,13 +110,11 @@ class Sample:
     stations: Mapping[str, StationBusy | None] = field(default_factory=dict)
     machines: Mapping[str, MachineViews] = field(default_factory=dict)
     status: Mapping[str, Status] = field(default_factory=dict)
-    """What services said of themselves, by machine and part."""
+    """Status that services report, by machine and part."""
     ours_cores: float | None = None
     """Cores used by driver, system, back end and the lab itself; None where not all of them are known."""
     known_cores: float | None = None
-    """Cores used by the driver, the lab and what listens at the target's ports, where more may belong to the system;
-    None where all is known, and in older samples.
-    """
+    """Cores used by driver, lab and listeners of the target's ports, if more may belong to the system; else None."""
 
     @property
     def foreign_cores(self) -> float | None:

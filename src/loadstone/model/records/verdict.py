@@ -41,7 +41,7 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
 
 @dataclass(frozen=True)
 class Headline:
-    """What is asked for first of an iteration; times in seconds, None where too few samples support them."""
+    """The main figures of an iteration; times in seconds, None with too few samples."""
 
     operations: int
     per_s: float
@@ -108,7 +108,7 @@ class Index:
 
 @dataclass(frozen=True)
 class RateMaxima:
-    """Rates that a full tile comes to where every answer takes no time, per second."""
+    """Rates per second of a full tile if answers take no time."""
 
     app: float
     web: float
@@ -156,12 +156,12 @@ class GroupFinding:
 
 @dataclass(frozen=True)
 class GroupingFindings:
-    """What was found by one way of grouping tiles."""
+    """Findings of a grouping of tiles."""
 
     by: str
     findings: tuple[GroupFinding, ...]
     reach: str = ""
-    """What could have been found at all, in words."""
+    """Smallest difference that the tests could have found, in words."""
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ WEB_NEEDS = ServerNeeds()
 
 
 class Header(Section):
-    """What the workload is."""
+    """Name, title and sources of the workload, and the system that it needs."""
 
     name: Name = Field(description="a short name of letters, digits, `_` and `-`")
     title: str = Field(description="a title in a few words")
@@ -81,7 +81,7 @@ class Header(Section):
     document: str = Field(default="docs/web-workloads.md", description="the page that its limits come from")
     needs: Annotated[str, AfterValidator(_known_need)] = Field(
         default=WEB,
-        description=f"what is to be served: {', '.join(f'`{topology.need}`' for topology in topologies())}",
+        description=f"the system that it needs: {', '.join(f'`{topology.need}`' for topology in topologies())}",
     )
     mechanisms: tuple[Mechanism, ...] = Field(
         default=(), description=f"how a web server may generate responses, a list of {', '.join(map(str, Mechanism))}"
@@ -122,7 +122,7 @@ MOST_SOURCES = 254
 
 
 class Connections(Section):
-    """What a user's line and browser allow."""
+    """Line and browser of a user."""
 
     protocol: Literal["http1", "http2", "echo", "imap", "null"] = Field(
         default="http1", description="`http1`, `http2`, `echo` (bytes come back), `imap` or `null` (no server at all)"
@@ -180,7 +180,7 @@ class Limits(Section):
 
 
 class Checks(Section):
-    """What every answer must be, unless an operation says otherwise."""
+    """Requirements on every answer. An operation may replace them."""
 
     status: tuple[int, ...] = Field(default=(200,), description="the accepted status codes, a list of whole numbers")
     markers_every: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] = Field(
@@ -197,14 +197,14 @@ class EmbeddedPattern(Section):
 
 
 class CountRule(Section):
-    """What an operation must bring, on the mean over all of its kind."""
+    """A limit on the mean count of an operation, such as images of a page."""
 
-    title: str = Field(description="what it is called in a verdict")
+    title: str = Field(description="title of the rule in a verdict")
     operation: str = Field(description="the name of an operation")
     of: Literal["images_named", "images_loaded", "image_bytes"] | None = Field(
         default=None, description="`images_named`, `images_loaded` or `image_bytes`"
     )
-    """What is counted: images that pages name, images that were loaded, or their bytes."""
+    """Count: images that pages name, images that were loaded, or their bytes."""
     request: str | None = Field(default=None, description="instead of it, the name of a request around its page")
     at_least: NotNegative | None = Field(default=None, description="for each operation, on the mean")
     at_most: NotNegative | None = Field(default=None, description="for each operation, on the mean")
@@ -226,10 +226,10 @@ class MessageSize(Section):
 
 
 class Mailboxes(Section):
-    """What stands in the mailboxes of mail users; the session's number follows their name."""
+    """Content of the mailboxes of mail users. The number of the session follows their name."""
 
     user: Annotated[str, StringConstraints(pattern=r"^[a-z]+$")] = Field(
-        default="user", description="what user names begin with, small letters"
+        default="user", description="prefix of user names, small letters"
     )
     password: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]+$")] = Field(
         default="loadstone", description="every user's password, letters and digits"

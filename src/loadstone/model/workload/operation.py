@@ -41,7 +41,7 @@ class EmbeddedFile(Section):
     """A file that belongs to a page."""
 
     path: str
-    """Path of the file; `{name}` stands for a value."""
+    """Path of the file; `{name}` is replaced by a value."""
     bytes: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = None
     """Length of its body in bytes."""
     conditional: Probability = 0
@@ -49,7 +49,7 @@ class EmbeddedFile(Section):
     markers_every: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = None
     """Spacing of markers in bytes, 0 for none. Default: as in `[checks]`."""
     status: tuple[Annotated[int, Field(ge=100, le=599)], ...] = ()
-    """Status codes that are accepted beside those of success, such as that of a redirect to another site."""
+    """Status codes that are accepted in addition to success, such as a redirect to another site."""
 
 
 Fields = Annotated[
@@ -121,7 +121,7 @@ class Ending(Section):
     contains: Annotated[str, StringConstraints(min_length=1)] = Field(
         description="text of the response that identifies it"
     )
-    ledger: str | None = Field(default=None, description="what the server must then store once, as a text with values")
+    ledger: str | None = Field(default=None, description="entry that the server must store once, a text with values")
 
 
 class Request(Section):
@@ -195,7 +195,7 @@ def _members(variables: Any) -> str:
 
 
 class RequestAround(Request):
-    """A request that an operation consists of beside its page."""
+    """A further request of an operation, in addition to its page."""
 
     name: Name | None = Field(default=None, description="a name, for rules that count it")
     when: tuple[str, ...] = Field(
@@ -214,13 +214,13 @@ class RequestAround(Request):
 class Upload(Section):
     """A file that is sent with a form."""
 
-    file_name: str = Field(description="what it is called, a text with values")
+    file_name: str = Field(description="name of the file, a text with values")
     content: Literal["jpeg", "filler"] = Field(default="filler", description="`jpeg`, a picture, or `filler`")
     bytes: Annotated[int, Field(ge=1, le=1 << 26)] = Field(description="its exact length")
 
 
 class Images(Section):
-    """Pictures whose paths stand in a page."""
+    """Images that a page names by their paths."""
 
     after: Annotated[str, StringConstraints(min_length=1)] = Field(description="the text before each path")
     before: Annotated[str, StringConstraints(min_length=1)] = Field(description="text after it")
@@ -254,9 +254,7 @@ class SocketStep(Section):
 
 
 class Operation(Request):
-    """A timed unit: a page with its embedded files and what is asked beside it, one request, or an exchange over a
-    WebSocket.
-    """
+    """A timed unit: a page with embedded files and further requests, one request, or an exchange over a WebSocket."""
 
     tls: bool | None = Field(default=None, description="true or false")
     embedded: tuple[str | EmbeddedFile, ...] = Field(

@@ -82,7 +82,7 @@ class Table(_Drawn):
 
     kind: Literal["table"]
     file: str | None = None
-    """A CSV file beside the workload that has columns and rows."""
+    """CSV file in the folder of the workload, with columns and rows."""
     own: bool = False
     """Whether each session has a row to itself, always the same, instead of one that is drawn."""
     columns: Annotated[tuple[Name, ...], Field(min_length=1)]
@@ -94,7 +94,7 @@ class Table(_Drawn):
 
 
 class Environment(_Drawn):
-    """What a variable of the lab's environment holds: a secret, which no record and no report shows."""
+    """A secret from an environment variable of the lab. No record and no report shows it."""
 
     kind: Literal["environment"]
     variable: Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]{0,60}$"), AfterValidator(_no_option)]
@@ -150,7 +150,7 @@ class Text(_Drawn):
 
     kind: Literal["text"]
     text: str
-    """The text; `{name}` stands for another value."""
+    """The text; `{name}` is replaced by another value."""
 
 
 class Counter(_Drawn):

@@ -42,7 +42,7 @@ NETWORK = "hostnet0"
 class LibvirtSettings(HypervisorSettings):
     """Of machines by libvirt."""
 
-    uri: str = Field(default="qemu:///session", description="of libvirt: what to connect to")
+    uri: str = Field(default="qemu:///session", description="URI of the libvirt connection")
 
 
 @dataclass
