@@ -11,7 +11,7 @@ FUZZ_S := 600
 SOURCES := pyproject.toml setup.py Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python test-fast test-all rates wheel image sites fleet-trial bench calibrate fuzz mutants lint format schemas checksums clean
+.PHONY: help setup demo test test-rust test-python test-fast test-all rates wheel image sites fleet-trial bench calibrate fuzz mutants lint format schemas reference checksums clean
 
 help:            ## say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -99,6 +99,9 @@ image: $(VENV)/developing   ## the container image `loadstone`, by podman
 
 wheel: $(VENV)/developing   ## one file with the package and its programs, for other hosts: dist/loadstone-*.whl
 	@scripts/make-wheel $(BIN)
+
+reference: $(VENV)/developing   ## write the pages of docs/reference from the code
+	$(BIN)/python -m docs_reference
 
 checksums:       ## note the shipped workloads' declarations as released
 	cd src/loadstone/workloads && for name in */workload.toml; do \

@@ -13,7 +13,7 @@ from loadstone.model.workload.values import Value
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.workloads import load
 
-PAGE = Path(__file__).parents[3] / "docs" / "values.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "workload-file.md"
 WORKLOAD = """
 workload = {{ name = "mine", title = "Mine" }}
 pacing = {{ kind = "think", mean_s = 1 }}
