@@ -261,7 +261,7 @@ def test_a_duet_makes_both_runs_at_the_same_time_on_cores_of_their_own(
     words = ["compare", str(folder), "--sessions", "20", *WINDOW, "--pairs", "2", "--duet"]
     words += ["--foreign-cpu", "100", "--b", "server.threads=2", "--results", str(tmp_path / "results")]
     done = loadstone(*words)
-    assert "2 pairs cannot tell a difference from chance" in done.stdout, done.stderr
+    assert "2 pairs cannot distinguish a difference from chance" in done.stdout, done.stderr
     (path,) = (tmp_path / "results").iterdir()
     answer = read_answer(path, study_kinds()["compare"].adapter)
     for first, second in zip(answer.runs[::2], answer.runs[1::2], strict=True):

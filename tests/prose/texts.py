@@ -26,7 +26,9 @@ COMMENT = re.compile(r"^[ \t]*# .*$", re.MULTILINE)
 RUST_TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\n]*\]\s*)*mod \w+ \{[\s\S]*?\n\}")
 RUST_STRING = re.compile(r"//[^\n]*|b?'(?:\\[^\n]+?|[^'\\\n])'|\"((?:\\[\s\S]|[^\"\\])*)\"")
 RUST_HOLE = re.compile(r"\{\w*(?::[^}]*)?\}")
-RUST_HELP = re.compile(r"((?:^ *///[^\n]*\n)+)(?=(?: *#\[[^\n]*\]\n)* *(?:#\[(?:arg|command|clap)))", re.MULTILINE)
+RUST_HELP = re.compile(r"((?:^ *///[^\n]*\n)+)(?=(?: *#\[[^\n]*\]\n)* *#\[(?:arg|command|clap))", re.MULTILINE)
+RUST_COMMANDS = re.compile(r"derive\([^)]*Subcommand\)\]\n(?:pub(?:\(\w+\))? )?enum \w+ \{[\s\S]*?\n\}")
+RUST_COMMAND = re.compile(r"((?:^    ///[^\n]*\n)+)(?=    [A-Z])", re.MULTILINE)
 TEMPLATE_CODE = re.compile(r"\{[{%#].*?[}%#]\}|<(?:script|style).*?</(?:script|style)>|<[^>]+>", re.DOTALL)
 
 
@@ -124,6 +126,8 @@ def _rust_strings(text: str) -> Iterator[tuple[int, str]]:
     for found in RUST_STRING.finditer(code):
         if found[1] is not None:
             yield code.count("\n", 0, found.start()) + 1, RUST_HOLE.sub("{}", re.sub(r"\\\n\s*", "", found[1]))
-    for found in RUST_HELP.finditer(code):
-        lines = " ".join(line.strip().removeprefix("///") for line in found[1].splitlines())
-        yield code.count("\n", 0, found.start()) + 1, lines
+    helps = [(found.start(), found[1]) for found in RUST_HELP.finditer(code)]
+    for commands in RUST_COMMANDS.finditer(code):
+        helps += [(commands.start() + found.start(), found[1]) for found in RUST_COMMAND.finditer(commands[0])]
+    for start, lines in helps:
+        yield code.count("\n", 0, start) + 1, " ".join(line.strip().removeprefix("///") for line in lines.splitlines())

@@ -16,9 +16,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Runs beside one machine of a pair: moves its log, holds its outputs, watches the other side
+    /// Run next to a machine of a pair: move its log, hold its outputs, watch the other side
     Agent(Box<agent::Options>),
-    /// Decides which side goes on, for sides on hosts of their own; until its standard input ends
+    /// Decide which side continues, for sides on separate hosts, until standard input ends
     Witness(witness::Options),
 }
 

@@ -12,7 +12,7 @@ use crate::{agent, backend, bookstore, events, sql, webserver};
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serve files and short answers, as a web server alone
+    /// Serve files and short responses, as a plain web server
     Webserver {
         #[command(flatten)]
         common: Common,
@@ -21,7 +21,7 @@ pub enum Command {
         #[command(flatten)]
         options: webserver::Options,
     },
-    /// Start programs for a web server, by orders on standard input
+    /// Start programs for a web server, as ordered on standard input
     #[command(hide = true)]
     Stub,
     /// Serve the back-end simulator to a web server, as a FastCGI responder of many processes
@@ -50,7 +50,7 @@ pub enum Command {
         #[arg(long)]
         only_fill: bool,
     },
-    /// Serve the site of events over one database
+    /// Serve the events site over one database
     Events {
         #[command(flatten)]
         common: Common,
@@ -66,27 +66,27 @@ pub enum Command {
         events: u32,
         #[command(flatten)]
         services: events::Services,
-        /// Fill the database, or restore what it was filled with, and end
+        /// Fill the database, or restore its initial content, and end
         #[arg(long)]
         only_fill: bool,
     },
-    /// Keep the pictures of the site of events for its servers
+    /// Store the pictures of the events site for its servers
     Pictures {
         #[command(flatten)]
         common: Common,
-        /// Folder of the pictures that are added
+        /// Folder of added pictures
         #[arg(long, default_value = "pictures")]
         folder: PathBuf,
-        /// Put the pictures of the beginning there, for servers that share the folder, and end
+        /// Write the initial pictures there, for servers that share the folder, and end
         #[arg(long)]
         only_fill: bool,
     },
-    /// Find addresses, for the site of events: all of them in one place
+    /// Geocode addresses for the events site: all of them at one place
     Geocoder {
         #[command(flatten)]
         common: Common,
     },
-    /// Tell what a PostgreSQL or MariaDB server counts of itself
+    /// Print the counters of a PostgreSQL or MariaDB server
     Statistics {
         #[command(flatten)]
         common: Common,
@@ -94,11 +94,11 @@ pub enum Command {
         #[arg(long)]
         database: String,
     },
-    /// On a host that others run, tell its figures and do nothing else: off the loopback network over HTTPS alone, to
-    /// those who give the token in the variable LOADSTONE_TOKEN. Inside a machine of the laboratory, do what it asks over
-    /// a serial channel, and as the first process set it up
+    /// Serve the figures of this host, or run a machine of the laboratory. Beyond loopback the figures require HTTPS and
+    /// the token in the variable LOADSTONE_TOKEN. In a machine, the agent carries out orders over a serial channel; as
+    /// the first process it also sets the machine up
     Agent {
-        /// The channel's device; found by its name when left out
+        /// Device of the channel. Default: found by its name
         #[arg(long)]
         channel: Option<PathBuf>,
         #[command(flatten)]

@@ -58,20 +58,20 @@ enum Command {
         common: Common,
         #[command(flatten)]
         secure: Secure,
-        /// host:port of the back-end simulator
+        /// Back-end simulator, HOST:PORT
         #[arg(long)]
         backend: String,
-        /// host:port of the infra role that keeps the downloads; without it they are made here
+        /// Infra role that stores the downloads, HOST:PORT. Default: this server generates them
         #[arg(long)]
         store: Option<String>,
         /// Folder of the downloads, which another machine shares
         #[arg(long, conflicts_with = "store")]
         store_folder: Option<PathBuf>,
-        /// Names and addresses that a certificate made in memory is for
+        /// Names and addresses of a certificate generated in memory
         #[arg(long = "name", default_values_t = local_names())]
         names: Vec<String>,
     },
-    /// Serve the back-end simulator that the web sites ask
+    /// Serve the back-end simulator that the web sites query
     Backend {
         #[command(flatten)]
         common: Common,
@@ -93,7 +93,7 @@ enum Command {
         /// The database: a file, role://HOST:PORT of the database role, or postgresql://USER@HOST:PORT/NAME
         #[arg(long)]
         database: String,
-        /// Injection rate that an empty database is filled for
+        /// Injection rate that sizes the initial content of an empty database
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         injection_rate: u32,
     },
@@ -101,7 +101,7 @@ enum Command {
     Database {
         #[command(flatten)]
         common: Common,
-        /// The file; made when it is not there
+        /// File of the database, created if missing
         #[arg(long)]
         file: PathBuf,
     },
@@ -123,25 +123,25 @@ enum Command {
         #[command(flatten)]
         common: Common,
     },
-    /// Serve requests as k workers with a known service time would, for checking measurements against theory
+    /// Serve requests like k workers with a known service time, to check measurements against theory
     Station {
         #[command(flatten)]
         common: Common,
         #[command(flatten)]
         options: station::Options,
     },
-    /// Print what the three web sites declare of their pages: lengths and embedded files
+    /// Print the declared pages of the three web sites: lengths and embedded files
     Pages,
     /// Write a workload's files to disk, for servers that serve files
     Fileset {
-        /// Which workload's files
+        /// Workload of the files
         set: fileset::Set,
         /// Number of sessions the files are for
         #[arg(long)]
         sessions: u64,
-        /// Where to write them
+        /// Folder to write to
         folder: PathBuf,
-        /// Only say how many files and bytes it would be
+        /// Print the number of files and bytes only
         #[arg(long)]
         dry_run: bool,
     },
@@ -151,10 +151,10 @@ enum Command {
     #[cfg(not(feature = "all-roles"))]
     #[command(external_subcommand)]
     Absent(Vec<OsString>),
-    /// Write a private authority, and a server certificate and key, into a folder
+    /// Write a private CA, a server certificate and its key into a folder
     Certificate {
         folder: PathBuf,
-        /// Names and addresses the server is known by
+        /// Names and addresses of the server
         #[arg(long = "name", default_values_t = local_names())]
         names: Vec<String>,
     },
