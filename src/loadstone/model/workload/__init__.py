@@ -91,14 +91,14 @@ class Header(Section):
         description=f"data that is audited after a run: {_alternatives(ledgers(), '`')}",
     )
     companions: dict[Name, Positive] = Field(
-        default_factory=dict, description="workloads played with it, { name = sessions of it for each of ours }"
+        default_factory=dict, description="workloads run with it, { name = sessions for each session of this one }"
     )
 
 
 class TargetRules(Section):
     """How the site is reached."""
 
-    tls: bool | None = Field(default=None, description="true or false; left out, the target's address decides")
+    tls: bool | None = Field(default=None, description="true or false; default: as the target's address")
     """Whether the site is reached over TLS. Default: as the address of the target says."""
 
 
@@ -111,9 +111,11 @@ class Pacing(Section):
     )
     mean_s: Annotated[float, Field(ge=0, le=LONGEST_S)] = Field(description="the mean pause in seconds, 0 or more")
     cap_s: Seconds | None = Field(default=None, description="the longest pause in seconds")
-    no_pause_before: tuple[str, ...] = Field(default=(), description="states that follow at once, a list of names")
+    no_pause_before: tuple[str, ...] = Field(
+        default=(), description="states without a pause before them, a list of names"
+    )
     least_s: dict[str, Seconds] = Field(
-        default_factory=dict, description="the shortest pause after a state, { state = seconds }; its mean stays"
+        default_factory=dict, description="the shortest pause after a state, { state = seconds }; the mean is unchanged"
     )
 
 
@@ -137,7 +139,7 @@ class Connections(Section):
         default=None, description="requests after which a connection is closed, 1 or more; none for no limit"
     )
     kept_between_users: bool = Field(
-        default=False, description="true where a new user takes over the connections of the one before"
+        default=False, description="true if a new user reuses the connections of the previous one"
     )
     full_handshakes: Probability = Field(
         default=0, description="share of a user's TLS connections after the first that do not resume, 0 to 1"
@@ -167,16 +169,16 @@ class Limits(Section):
         default=None, description="most percentage points between an operation's share and the declared one"
     )
     most_cycle_s: Seconds | None = Field(
-        default=None, description="most seconds from start to start of a session's operations, on the mean"
+        default=None, description="largest mean seconds from start to start of a session's operations"
     )
     errors_pct: Annotated[float, Field(ge=0, lt=100)] | None = Field(
-        default=None, description="most operations that end in an error, in percent; wrong answers and none together"
+        default=None, description="largest share of operations with wrong or missing responses, in percent"
     )
     percentiles_s: Percentiles = Field(
         default_factory=dict,
         description="longest response times, { p95 = 0.8 }, of p50, p90, p95, p99 and p99.9",
     )
-    throughput_per_s: Positive | None = Field(default=None, description="least operations a second")
+    throughput_per_s: Positive | None = Field(default=None, description="smallest number of operations per second")
 
 
 class Checks(Section):
@@ -205,9 +207,9 @@ class CountRule(Section):
         default=None, description="`images_named`, `images_loaded` or `image_bytes`"
     )
     """Count: images that pages name, images that were loaded, or their bytes."""
-    request: str | None = Field(default=None, description="instead of it, the name of a request around its page")
-    at_least: NotNegative | None = Field(default=None, description="for each operation, on the mean")
-    at_most: NotNegative | None = Field(default=None, description="for each operation, on the mean")
+    request: str | None = Field(default=None, description="name of a request around its page, instead of the operation")
+    at_least: NotNegative | None = Field(default=None, description="mean number per operation")
+    at_most: NotNegative | None = Field(default=None, description="mean number per operation")
 
     @model_validator(mode="after")
     def _counts_one_thing(self) -> Self:
@@ -237,7 +239,9 @@ class Mailboxes(Section):
     folders: Annotated[tuple[Name, ...], Field(min_length=1)] = Field(
         default=("INBOX",), description="a list of names; most mail is read in the first"
     )
-    messages: Annotated[int, Field(ge=1, le=100_000)] = Field(default=20, description="messages of a user at first")
+    messages: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        default=20, description="initial number of messages of a user"
+    )
     sizes: Annotated[tuple[MessageSize, ...], Field(min_length=1)] = Field(description="a list of { bytes, weight }")
 
 
@@ -248,9 +252,9 @@ class Rows(Section):
     least_sessions: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] = Field(
         default=1, description="smallest number of sessions to prepare for"
     )
-    of: Name | None = Field(default=None, description="instead: another kind that stands before it")
-    times: Positive | None = Field(default=None, description="so many for each of those")
-    most: Positive | None = Field(default=None, description="instead: so many at most, with `scale`")
+    of: Name | None = Field(default=None, description="another kind, declared before it, instead of `per_session`")
+    times: Positive | None = Field(default=None, description="rows for each row of `of`")
+    most: Positive | None = Field(default=None, description="largest number of rows, with `scale`, instead of `times`")
     scale: Positive | None = Field(
         default=None, description="number of rows of `of` at which 46 % of `most` are reached"
     )

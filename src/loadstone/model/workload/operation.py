@@ -79,7 +79,7 @@ class Extract(Section):
         default=None, alias="json", pattern="^(/.*)?$", description='a pointer into JSON (RFC 6901), as "/items/0/id"'
     )
     header: Found | None = Field(
-        default=None, description="the name of a header of the answer, or else of the redirects that led to it"
+        default=None, description="name of a header of the response, or of the redirects before it"
     )
     regex: Found | None = Field(
         default=None, description="a pattern; its first group is the value, or all of it without groups"
@@ -87,7 +87,7 @@ class Extract(Section):
     field: Found | None = Field(default=None, description="the name of a form's field or of a meta element, in HTML")
     cookie: Found | None = Field(default=None, description="the name of a cookie that the user has by then")
     css: Found | None = Field(default=None, description="a CSS selector of an element in HTML, whose text is the value")
-    attribute: Found | None = Field(default=None, description="the attribute that counts instead, with `css`")
+    attribute: Found | None = Field(default=None, description="attribute whose text is the value instead, with `css`")
     decode: Literal["html", "url", "json", "base64"] | None = Field(
         default=None,
         description="`html`, with character references, `url`, with percent signs, `json`, as its texts, or `base64`",
@@ -95,7 +95,7 @@ class Extract(Section):
     pick: str | None = Field(
         default=None, description="index among several matches, as a text with values, modulo their count"
     )
-    optional: bool = Field(default=False, description="true where it may be missing: the value is empty then")
+    optional: bool = Field(default=False, description="true if it may be missing; the value is then empty")
 
     @model_validator(mode="after")
     def _stands_in_one_place(self) -> Self:
@@ -139,9 +139,12 @@ class Request(Section):
     )
     body: str | None = Field(default=None, description="the request's body as it is sent, instead of a form")
     headers: dict[str, str] = Field(
-        default_factory=dict, description="a table of texts; they go before those under [headers], an empty one removes"
+        default_factory=dict,
+        description="a table of texts; they override those under [headers], an empty text removes one",
     )
-    redirects: Annotated[int, Field(ge=0, le=20)] = Field(default=0, description="how many may be followed, 0 to 20")
+    redirects: Annotated[int, Field(ge=0, le=20)] = Field(
+        default=0, description="largest number of redirects to follow, 0 to 20"
+    )
     status: tuple[int, ...] | None = Field(default=None, description="the accepted status codes, a list")
     title: str | None = Field(default=None, description="the exact page title, a text")
     contains: tuple[str, ...] | None = Field(default=None, description="texts that must be there, a list")
@@ -158,9 +161,9 @@ class Request(Section):
     json_absent: tuple[str, ...] = Field(
         default=(), description='pointers into a JSON body that must have no value, as ["/errors"]'
     )
-    graphql: str | None = Field(default=None, description="a query, sent by POST; an answer with errors is wrong")
+    graphql: str | None = Field(default=None, description="a query, sent with POST; a response with errors fails")
     variables: dict[str, str | int | float | bool] = Field(
-        default_factory=dict, description="those of the query, a table; texts may hold values"
+        default_factory=dict, description="variables of the query, a table; texts may contain values"
     )
     extract: tuple[Extract, ...] = Field(
         default=(), description="a list of { value, after, before }, or with `json`, `header`, `regex` or `field`"
@@ -201,7 +204,7 @@ class RequestAround(Request):
     when: tuple[str, ...] = Field(
         default=(), description="a list of texts with values; if any is empty, the request is skipped"
     )
-    forgets: bool = Field(default=False, description="true where the browser forgets cookies and files after it")
+    forgets: bool = Field(default=False, description="true if the browser drops cookies and cache after it")
     repeat: Annotated[int, Field(ge=1, le=100)] = Field(default=1, description="number of repetitions, 1 to 100")
 
     @model_validator(mode="after")
@@ -224,7 +227,9 @@ class Images(Section):
 
     after: Annotated[str, StringConstraints(min_length=1)] = Field(description="the text before each path")
     before: Annotated[str, StringConstraints(min_length=1)] = Field(description="text after it")
-    least_bytes: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] = Field(default=1, description="shorter ones are errors")
+    least_bytes: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] = Field(
+        default=1, description="smallest valid size in bytes"
+    )
 
 
 class SocketStep(Section):
@@ -232,10 +237,10 @@ class SocketStep(Section):
 
     send: str | None = Field(default=None, description="a message of text that is sent, with values")
     send_bytes: Base64 | None = Field(default=None, description="a message of bytes that is sent, by base64")
-    ping: Literal[True] | None = Field(default=None, description="true: a ping, whose pong is waited for")
-    expect: str | None = Field(default=None, description="a text that the next message must hold")
+    ping: Literal[True] | None = Field(default=None, description="true: send a ping and wait for its pong")
+    expect: str | None = Field(default=None, description="a text that the next message must contain")
     await_: str | None = Field(
-        default=None, alias="await", description="a text that one of the next messages must hold; others are passed"
+        default=None, alias="await", description="a text that one of the next messages must contain; others are skipped"
     )
 
     @model_validator(mode="after")
@@ -283,7 +288,7 @@ class Operation(Request):
         description="an exchange over a WebSocket at the path, a list of { send }, { expect }, { await }, { ping } ...",
     )
     images: Images | None = Field(
-        default=None, description="pictures that the page names, { after, before, least_bytes }, each fetched once"
+        default=None, description="images that the page references, { after, before, least_bytes }, each fetched once"
     )
 
     @model_validator(mode="before")
