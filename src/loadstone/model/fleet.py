@@ -46,9 +46,9 @@ def _host_of_ssh(text: str) -> str:
     """How ssh names a host. Raises ValueError for what ssh would take for an option, or a shell for several words."""
     host = text.rpartition("@")[2]
     if text.startswith("-") or host.startswith("-") or (text and not host):
-        raise ValueError("ssh would take it for an option: write HOST or USER@HOST; options belong in ~/.ssh/config")
+        raise ValueError("ssh would read it as an option: use HOST or USER@HOST, and set options in ~/.ssh/config")
     if any(letter.isspace() or not letter.isprintable() for letter in text):
-        raise ValueError("one name of a host without spaces: write HOST or USER@HOST")
+        raise ValueError("a host name has no spaces: use HOST or USER@HOST")
     return text
 
 
@@ -69,14 +69,18 @@ class HostSpec(Section):
     addresses: Mapping[str, IPv4Address] = Field(
         description='a table of its addresses by network, as { public = "10.0.0.2" }; `public` is how others reach it'
     )
-    cores: str = Field(default="", description="cores that drivers and machines may use, as 0-3 or 0+2; all without")
+    cores: str = Field(
+        default="", description="cores that drivers and machines may use, such as 0-3 or 0+2; default: all"
+    )
     memory: Annotated[int, Field(ge=64, le=1 << 30)] | None = Field(
-        default=None, description="MiB that machines may have together; all that is free without"
+        default=None, description="MiB for all machines together; default: all free memory"
     )
     ssh: Annotated[str, AfterValidator(_host_of_ssh)] = Field(
-        default="", description="how ssh names it, as USER@HOST; this machine without"
+        default="", description="ssh destination, such as USER@HOST; default: this machine"
     )
-    python: str = Field(default="", description="an interpreter there that has Loadstone; installed by ssh without")
+    python: str = Field(
+        default="", description="Python interpreter with Loadstone on the host; default: installed over ssh"
+    )
 
     @property
     def address(self) -> str:
@@ -89,7 +93,7 @@ class FleetSpec(Section):
 
     back_end: BackEnd = Field(default=BackEnd.RAY, description="`ray` or `local`")
     cluster: Annotated[str, AfterValidator(_cluster)] = Field(
-        default="", description="HOST:PORT of a Ray cluster that others started; that of `fleet up` without"
+        default="", description="HOST:PORT of an existing Ray cluster; default: the cluster of `fleet up`"
     )
     dealing: Dealing = Field(default=Dealing.SPREAD, description="`spread` or `pack`")
     hosts: Mapping[str, HostSpec] = Field(description="a table [hosts.NAME] for each host", min_length=1)

@@ -32,19 +32,19 @@ class Clock(StrEnum):
 class Station(Section):
     """k workers that serve requests first come, first served."""
 
-    workers: Annotated[int, Field(ge=1, le=100_000)] = Field(
-        default=1, description="requests served at once, 1 or more"
-    )
+    workers: Annotated[int, Field(ge=1, le=100_000)] = Field(default=1, description="number of workers, 1 or more")
     service: Positive = Field(default=0.01, description="the mean service time in seconds, above 0")
     spread: Spread = Field(default=Spread.EXPONENTIAL, description="`fixed`, `exponential` or `log-normal`")
     """Distribution of service times."""
-    cv: NotNegative = Field(default=1.0, description="standard deviation by mean of log-normal times, 0 or more")
-    queue: Annotated[int, Field(ge=0)] | None = Field(default=None, description="most requests that wait, 0 or more")
-    stall: NotNegative = Field(default=0.0, description="seconds all workers stand still, each time")
-    stall_every: NotNegative = Field(default=0.0, description="seconds from stall to stall, more than `stall`")
+    cv: NotNegative = Field(default=1.0, description="coefficient of variation of log-normal times, 0 or more")
+    queue: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="largest number of waiting requests, 0 or more"
+    )
+    stall: NotNegative = Field(default=0.0, description="duration of a stall of all workers, in seconds")
+    stall_every: NotNegative = Field(default=0.0, description="seconds between the starts of stalls, more than `stall`")
     error_share: Probability = Field(default=0.0, description="share of requests answered with an error, 0 to 1")
-    slow_start: NotNegative = Field(default=0.0, description="seconds for which service is slower at first")
-    slow_start_factor: Positive = Field(default=1.0, description="how many times slower at first, above 0")
+    slow_start: NotNegative = Field(default=0.0, description="seconds of slower service at the start")
+    slow_start_factor: Positive = Field(default=1.0, description="factor of the slower service, above 0")
 
     @model_validator(mode="after")
     def _stalls_end(self) -> Self:
@@ -94,7 +94,9 @@ class FileServer(Section):
     """A stock nginx that serves a workload's written files."""
 
     files: FileSet = Field(default=FileSet.SUPPORT, description="workload: `banking`, `shopping` or `support`")
-    sessions: Annotated[int, Field(ge=1, le=100_000)] = Field(default=4, description="sessions the files are for")
+    sessions: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        default=4, description="number of sessions that the files support"
+    )
     workers: Annotated[int, Field(ge=1, le=1024)] = Field(default=1, description="worker processes, 1 or more")
 
     @classmethod

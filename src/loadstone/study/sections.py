@@ -21,8 +21,8 @@ class StudyHeader(Section):
     """Name of the study, and how its workloads are run."""
 
     name: str = Field(default="", description="a short name, used for the result folder")
-    together: bool = Field(default=False, description="true to play all workloads at the same time")
-    virtual: bool = Field(default=False, description="true to play in virtual time against the [station]")
+    together: bool = Field(default=False, description="true to run all workloads at the same time")
+    virtual: bool = Field(default=False, description="true to run in virtual time against the [station]")
 
 
 def _sessions(text: str) -> str:
@@ -42,8 +42,8 @@ class LoadEntry(Section):
     arrivals: Annotated[Process, refusing(read_process)] = Field(
         default=POISSON, description="`poisson`, `constant`, `bursty` or `self-similar`, the latter two as `bursty:25`"
     )
-    trace: Path | None = Field(default=None, description="the path of a file of instants in seconds, one a line")
-    most_sessions: Whole = Field(default=MOST_AT_ONCE, description="arrived sessions at once, 1 or more")
+    trace: Path | None = Field(default=None, description="path of a file with arrival times in seconds, one per line")
+    most_sessions: Whole = Field(default=MOST_AT_ONCE, description="largest number of simultaneous sessions, 1 or more")
 
     @property
     def is_loaded(self) -> bool:
@@ -84,16 +84,16 @@ class TargetSection(Section):
 
     urls: tuple[str, ...] = Field(default=(), description='a list as ["http://HOST:PORT", "https://HOST:PORT"]')
     """Addresses of the site."""
-    authority: Path | None = Field(default=None, description="the path of a private authority's certificate")
+    authority: Path | None = Field(default=None, description="path of a private CA's certificate (PEM)")
     verify: bool = Field(default=True, description="true or false")
     """Whether certificates of the target are verified."""
     cert: Path | None = Field(default=None, description="the path of a client's certificate (PEM)")
-    key: Path | None = Field(default=None, description="the path of its key (PEM); none where `cert` holds it")
+    key: Path | None = Field(default=None, description="path of its key (PEM); default: the key in `cert`")
     addresses: Addresses = Field(
-        default=Addresses.ALL, description="addresses of a name that take load: `all`, `first`"
+        default=Addresses.ALL, description="addresses of the host name that receive load: `all` or `first`"
     )
     source_addresses: Annotated[int, Field(ge=1, le=MOST_SOURCES)] | None = Field(
-        default=None, description=f"addresses that users of a target on this host come from, 1 to {MOST_SOURCES}"
+        default=None, description=f"number of source addresses for users of a target on this host, 1 to {MOST_SOURCES}"
     )
     agents: tuple[str, ...] = Field(default=(), description='a list as ["https://HOST:PORT", "ssh://HOST"]')
     """Agents on the hosts of the target, whose monitors are read."""
@@ -120,5 +120,7 @@ class DriverSection(Section):
     threads: Whole | None = Field(default=None, description="a whole number, 1 or more")
     """Threads of the driver."""
     lag_share_pct: Percent = Field(default=100 * LAG_SHARE, description="largest lag p99, in % of the shortest limit")
-    cpu_pct: Percent = Field(default=DRIVER_CPU_PCT, description="largest share of a core a driver thread may use")
-    foreign_cpu_pct: Percent = Field(default=FOREIGN_CPU_PCT, description="largest share of the host others may use")
+    cpu_pct: Percent = Field(default=DRIVER_CPU_PCT, description="largest share of a core that a driver thread may use")
+    foreign_cpu_pct: Percent = Field(
+        default=FOREIGN_CPU_PCT, description="largest share of the host that other processes may use"
+    )

@@ -38,7 +38,7 @@ class SearchOptions(StudySection):
     """How a study searches for peaks: fields of the section of each kind that does."""
 
     load: LoadKind = Field(default="sessions", description="`sessions` or `rate`")
-    start: Start = Field(default=None, description="the first load tried, above 0")
+    start: Start = Field(default=None, description="first load to try, above 0")
     width_pct: Width = Field(default=None, description="width of the bracket at which to stop, in %")
     verify: Annotated[
         int, Field(ge=1, le=100), Flag("Number of new runs at the peak that must all pass.", kind=int, min=1, max=100)

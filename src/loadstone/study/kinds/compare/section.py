@@ -54,7 +54,7 @@ class CompareSection(StudySection):
             metavar="LOADS|peak",
             read=read_at,
         ),
-    ] = Field(default=None, description="a list of loads for a curve, or `peak`; left out, the load of the study")
+    ] = Field(default=None, description="a list of loads for a curve, or `peak`; default: the load of the study")
     load: LoadKind = Field(default="sessions", description="`sessions` or `rate`")
     pairs: Annotated[
         Annotated[int, Field(ge=1, le=1000)] | None,
@@ -62,9 +62,7 @@ class CompareSection(StudySection):
             "Number of run pairs at each load (default 6), or of search pairs (default 1).", kind=int, min=1, max=1000
         ),
     ] = Field(default=None, description="pairs of runs, 1 or more")
-    figure: Annotated[str, Flag("Figure to compare.")] = Field(
-        default="response_mean", description="the figure the question is about"
-    )
+    figure: Annotated[str, Flag("Figure to compare.")] = Field(default="response_mean", description="figure to compare")
     platform: Annotated[
         Annotated[tuple[PlatformNamed, ...], Field(min_length=2, max_length=2)] | None,
         Flag("Two platforms to compare, such as process,vm.", metavar="A,B", read=read_platforms),

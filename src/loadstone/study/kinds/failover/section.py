@@ -31,7 +31,7 @@ class FailoverSection(StudySection):
     at: Annotated[
         Annotated[float, Field(gt=0)] | None,
         Flag("Time of the fault, in seconds after the steady state begins. Default: random.", kind=float),
-    ] = Field(default=None, description="seconds after the steady state begins; else at random")
+    ] = Field(default=None, description="seconds after the steady state begins; default: at random")
     trials: Annotated[int, Field(ge=1, le=1000), Flag("Number of runs.", kind=int, min=1, max=1000)] = Field(
         default=1, description="a whole number, 1 or more"
     )

@@ -35,16 +35,16 @@ class PredictSection(StudySection):
             metavar="LOADS",
             read=read_loads,
         ),
-    ] = Field(default=(), description="loads to measure afterwards, to check by")
+    ] = Field(default=(), description="loads to measure afterwards, to verify the prediction")
     rounds: Annotated[int, Field(ge=1, le=100), Flag("Number of runs at each load.", kind=int, min=1, max=100)] = Field(
-        default=3, description="times each load is run, 1 or more"
+        default=3, description="number of runs at each load, 1 or more"
     )
     until: Annotated[
         Annotated[Until, refusing(partial(read_until, names=PREDICTED_FIGURES))] | None,
         Flag(
             "Precision of the prediction at which to stop adding runs, such as 'mean +-10%'.", metavar="FIGURE +-PCT%"
         ),
-    ] = Field(default=None, description='a figure and how sure it is to be, as "mean +-10%" or "peak +-5%"')
+    ] = Field(default=None, description='a figure and its precision, such as "mean +-10%" or "peak +-5%"')
     most_rounds: Annotated[
         int, Field(ge=1, le=100), Flag("Maximum number of runs at each load, with --until.", kind=int, min=1, max=100)
     ] = Field(default=MOST_ROUNDS, description="a whole number, 1 or more")
@@ -56,7 +56,7 @@ class PredictSection(StudySection):
             min=1,
             max=100_000,
         ),
-    ] = Field(default=None, description="how many operations the server works on at once, 1 or more")
+    ] = Field(default=None, description="number of operations that the server processes in parallel, 1 or more")
 
     @property
     def brings_load(self) -> bool:

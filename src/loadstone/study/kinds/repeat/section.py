@@ -25,7 +25,7 @@ class RepeatSection(StudySection):
         Flag(
             "Precision of a figure at which to stop adding runs to --runs, such as 'p99 +-5%'.", metavar="FIGURE +-PCT%"
         ),
-    ] = Field(default=None, description='a figure and how sure it is to be, as "p99 +-5%"')
+    ] = Field(default=None, description='a figure and its precision, such as "p99 +-5%"')
     most_runs: Annotated[
         int, Field(ge=2, le=1000), Flag("Maximum number of runs, with --until.", kind=int, min=2, max=1000)
     ] = Field(default=MOST_RUNS, description="a whole number, 2 or more")

@@ -38,7 +38,7 @@ class SuiteSection(StudySection):
     ] = Field(default=(Tuning.DEFAULT, Tuning.TUNED), description='a list as ["default", "tuned"]')
     clients: Annotated[
         int, Field(ge=1, le=10_000), Flag("Initial number of clients per core.", kind=int, min=1, max=10_000)
-    ] = Field(default=CLIENTS, description="clients a core to begin with, 1 or more")
+    ] = Field(default=CLIENTS, description="initial number of clients per core, 1 or more")
     doublings: Annotated[
         int,
         Field(ge=0, le=10),
@@ -53,7 +53,7 @@ class SuiteSection(StudySection):
             min=0,
             max=100,
         ),
-    ] = Field(default=0, description="0 or more; with runs enough tunings are tested for a difference")
+    ] = Field(default=0, description="number of further runs, 0 or more; enough runs test tunings for a difference")
     open_pct: Annotated[
         Annotated[float, Field(ge=1, le=99)] | None,
         Flag(
@@ -63,7 +63,7 @@ class SuiteSection(StudySection):
             min=1,
             max=99,
         ),
-    ] = Field(default=None, description="1 to 99; left out, there are none")
+    ] = Field(default=None, description="load in %, 1 to 99; default: no open-load runs")
 
     @property
     def brings_load(self) -> bool:

@@ -15,7 +15,7 @@ class SweepSection(StudySection):
 
     over: Over = Field(description='a table as { sessions = [50, 100], "server.threads" = [1, 2] }')
     rounds: Annotated[int, Field(ge=1, le=1000), Flag("Number of runs at each point.", kind=int, min=1, max=1000)] = (
-        Field(default=1, description="times each point is run, 1 or more")
+        Field(default=1, description="number of runs at each point, 1 or more")
     )
 
     @property
