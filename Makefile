@@ -1,19 +1,19 @@
-# The one door. `make demo` shows what Loadstone does; `make test` proves it. Both do all set-up themselves.
+# Entry point: `make demo` shows what Loadstone does, `make test` tests it. Both do all set-up themselves.
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Where tests note what they skip and why.
+# File in which tests record skips and their reasons.
 SKIPPED := target/test-skipped.txt
-# Seconds of each fuzzing.
+# Duration of each fuzzing, in seconds.
 FUZZ_S := 600
-# What the installed programs are built from.
+# Sources of the installed programs.
 SOURCES := pyproject.toml setup.py Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
 .PHONY: help setup demo test test-rust test-python test-fast test-all rates wheel image sites fleet-trial bench calibrate fuzz mutants lint format schemas reference checksums clean
 
-help:            ## say what there is
+help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
 
 setup: $(VENV)/installed   ## build the programs and install them into .venv
@@ -22,7 +22,7 @@ setup: $(VENV)/installed   ## build the programs and install them into .venv
 demo: $(if $(wildcard $(VENV)/installed),setup,$(VENV)/demo)   ## run one laptop tile of six roles for half a minute, judge and score it, write a report
 	@$(BIN)/loadstone demo
 
-test: test-rust test-python   ## every behaviour once, in a quarter of an hour, with the system packages that takes
+test: test-rust test-python   ## test every behaviour once, in a quarter of an hour; installs missing system packages
 
 test-rust:       ## tests of the driver and the servers
 	cargo test --workspace --quiet --release
@@ -35,13 +35,13 @@ test-python: $(VENV)/testing   ## tests of everything else, real runs and virtua
 	@echo "durations: target/test-durations.txt"
 	@if [ -s $(SKIPPED) ]; then echo "skipped:"; cat $(SKIPPED); else echo "skipped: nothing"; fi
 
-test-fast: $(VENV)/developing   ## what starts no servers, in two minutes, for the daily loop
+test-fast: $(VENV)/developing   ## tests without servers, in two minutes, for the daily loop
 	cargo test --workspace --quiet --release
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 2 --dist loadgroup tests/unit
 
-test-all: test rates sites fleet-trial image   ## every behaviour many times (hours; goes on where it was interrupted)
+test-all: test rates sites fleet-trial image   ## test every behaviour many times (hours; resumes after an interruption)
 
-rates: $(VENV)/developing   ## count how often what must always hold does hold, and write docs/evidence/test-rates.md
+rates: $(VENV)/developing   ## measure how often each property holds, and write docs/evidence/test-rates.md
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.rates $(CASES)
 
 lint: $(VENV)/developing   ## style, types, direction of imports, plain English; warnings are errors
@@ -53,11 +53,11 @@ lint: $(VENV)/developing   ## style, types, direction of imports, plain English;
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 
-format: $(VENV)/developing   ## put all sources into the house style
+format: $(VENV)/developing   ## format all sources
 	$(BIN)/ruff format
 	cargo fmt --all
 
-calibrate: $(VENV)/developing   ## ask in virtual time how often studies are right (hours for many trials)
+calibrate: $(VENV)/developing   ## measure in virtual time how often studies are right (hours for many trials)
 	$(BIN)/python -m benches.calibrate
 
 bench: $(VENV)/developing   ## measure the driver against other tools (half an hour) and write docs/evidence/performance.md
@@ -74,7 +74,7 @@ sites: $(VENV)/developing   ## record, import and run twelve stock applications 
 	@scripts/stock-applications target/sites $(PYTHON)
 	$(BIN)/python -m tests.sites $(CASES)
 
-fuzz: $(VENV)/developing   ## ten minutes each on importers, the answer's parser and plans (needs a nightly Rust and cargo-fuzz)
+fuzz: $(VENV)/developing   ## fuzz importers, the response parser and plans, ten minutes each (needs a nightly Rust and cargo-fuzz)
 	for shape in document_of_any_shape visit_of_any_shape; do \
 	  timeout $(FUZZ_S) $(BIN)/pytest --quiet --hypothesis-profile fuzz -k $$shape tests/unit/workloads || [ $$? = 124 ] || exit 1; \
 	done
@@ -83,27 +83,27 @@ fuzz: $(VENV)/developing   ## ten minutes each on importers, the answer's parser
 	cargo +nightly fuzz run answer -- -max_total_time=$(FUZZ_S) -timeout=20
 	cargo +nightly fuzz run plan -- -max_total_time=$(FUZZ_S) -timeout=20 -rss_limit_mb=3000
 
-mutants: $(VENV)/developing   ## which changes of judge, schedule and record no test notices (an hour; needs cargo-mutants)
+mutants: $(VENV)/developing   ## find changes of judge, schedule and record that no test detects (an hour; needs cargo-mutants)
 	@cargo mutants --version > /dev/null 2>&1 || { echo "needs: cargo install --locked cargo-mutants"; exit 2; }
 	LOADSTONE_PROGRAMS_BUILT=1 $(BIN)/pip install --quiet --editable '.[dev,mutants]'
 	cargo mutants --package loadstone-schedule --package loadstone-record --jobs 2 --timeout 10 --output target || true
 	rm -rf mutants && $(BIN)/mutmut run --max-children 2 && $(BIN)/mutmut results
 
-schemas: setup   ## write the documents' schemas from the driver's types
+schemas: setup   ## write the schemas of documents from the driver's types
 	for document in plan events simulation discrete-events; do \
 	  $(BIN)/loadstone-driver schema $$document > schemas/$$document.json; done
 
-image: $(VENV)/developing   ## the container image `loadstone`, by podman
+image: $(VENV)/developing   ## build the container image `loadstone` with podman
 	@scripts/system-packages podman
 	@scripts/make-image $(BIN)
 
-wheel: $(VENV)/developing   ## one file with the package and its programs, for other hosts: dist/loadstone-*.whl
+wheel: $(VENV)/developing   ## build a wheel with the package and its programs: dist/loadstone-*.whl
 	@scripts/make-wheel $(BIN)
 
 reference: $(VENV)/developing   ## write the pages of docs/reference from the code
 	$(BIN)/python -m docs_reference
 
-checksums:       ## note the shipped workloads' declarations as released
+checksums:       ## record the checksums of the shipped workloads
 	cd src/loadstone/workloads && for name in */workload.toml; do \
 	  echo "$$(sha256sum < $$name | cut -d" " -f1) $$(dirname $$name)"; done > sha256sums
 
