@@ -174,6 +174,6 @@ mod tests {
     #[test]
     fn other_addresses_are_refused() {
         let error = Cache::parse(Some("http://127.0.0.1")).err().expect("no cache").to_string();
-        assert!(error.contains("no cache"), "{error}");
+        assert!(error.contains("not a valid cache"), "{error}");
     }
 }
