@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loadstone.measure.status import Look, StatusMeter
+from loadstone.measure.status import ServiceStatus, StatusMeter
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.service import EMBEDDED
 from loadstone.platforms import journal
@@ -40,7 +40,7 @@ def held_processes() -> set[str]:
     return {str(note["pid"]) for note in notes if note["kind"] == "process"}
 
 
-async def first_reading(meter: StatusMeter) -> tuple[float, Look]:
+async def first_reading(meter: StatusMeter) -> tuple[float, ServiceStatus]:
     """Returns what a service says of itself. On a busy machine it may not answer in time at once."""
     async with asyncio.timeout(WAIT_S):
         while (reading := await meter.read()) is None:

@@ -52,7 +52,7 @@ Engine = LocalFleet | FakeFleet
 @pytest.fixture(params=[LocalFleet, FakeFleet])
 def engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "runtime"))  # or tests would have each other's host
-    monkeypatch.setattr(supervisor, "SILENCE_S", WAIT_S)  # a busy machine may be silent for seconds
+    monkeypatch.setattr(supervisor, "SUPERVISOR_SILENCE_TIMEOUT_S", WAIT_S)  # a busy machine may be silent for seconds
     made: Engine = request.param(SPEC, "the test")
     return made
 
@@ -155,7 +155,7 @@ def test_a_host_of_another_version_is_refused(engine: Engine, tmp_path: Path, mo
 
 def test_what_a_silent_coordinator_had_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "runtime"))
-    monkeypatch.setattr(supervisor, "SILENCE_S", WAIT_S)
+    monkeypatch.setattr(supervisor, "SUPERVISOR_SILENCE_TIMEOUT_S", WAIT_S)
     ended = asyncio.Event()
 
     async def check() -> None:
@@ -167,7 +167,7 @@ def test_what_a_silent_coordinator_had_is_ended(tmp_path: Path, monkeypatch: pyt
         started = await one.answer(document_of(AskMachine("web", StartService("web", command, Readiness.LINE))))
         assert reference.read_ready(started["value"])
         assert _journals(tmp_path)
-        monkeypatch.setattr(supervisor, "SILENCE_S", 0.5)
+        monkeypatch.setattr(supervisor, "SUPERVISOR_SILENCE_TIMEOUT_S", 0.5)
         await asyncio.wait_for(ended.wait(), WAIT_S)
         assert "or was released" in (await one.answer(document_of(CollectLogs())))["text"]
 
@@ -177,7 +177,7 @@ def test_what_a_silent_coordinator_had_is_ended(tmp_path: Path, monkeypatch: pyt
 
 def test_a_lost_host_is_named_with_all_that_was_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "runtime"))
-    monkeypatch.setattr(reserved, "ANSWER_S", 0.3)
+    monkeypatch.setattr(reserved, "HOST_ANSWER_TIMEOUT_S", 0.3)
     engine = FakeFleet(SPEC, "the test")
 
     async def check(fleet: OpenFleet) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import sync_playwright
 
-from loadstone.report.har import HIDDEN
+from loadstone.report.har import REDACTED
 from loadstone.store.read import read_result
 from loadstone.workloads.importers.answers import json_leaves
 from loadstone.workloads.importers.from_har import Recording, recorded
@@ -142,7 +142,7 @@ def _cpu_s() -> float:
 def _tell_secret(trace: Path, recording: Recording) -> None:
     """Puts a password back that a trace withholds: it may be a word of the site's paths."""
     for text in list(recording.secrets("mine").values())[:1]:
-        trace.write_text(trace.read_text().replace(HIDDEN, json.dumps(text)[1:-1]))
+        trace.write_text(trace.read_text().replace(REDACTED, json.dumps(text)[1:-1]))
 
 
 def _sent(trace: Path, site: str) -> Counter[str]:

@@ -55,7 +55,7 @@ def test_a_guest_that_hangs_at_boot_ends_in_an_error_with_its_console(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commands, "PORT", "org.loadstone.other")  # the agent waits for a port that never comes
-    monkeypatch.setattr(machines, "BOOT_S", 3.0)
+    monkeypatch.setattr(machines, "VM_BOOT_TIMEOUT_S", 3.0)
     started = time.monotonic()
     with pytest.raises(PlatformError, match="did not boot within 3 s") as raised:
         boot(tmp_path)

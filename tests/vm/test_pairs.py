@@ -48,7 +48,7 @@ def pair(
 ) -> Iterator[SharedPair]:
     """A pair of a build of QEMU that is not known."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "KNOWN", frozenset())
+        patch.setattr(build, "SUPPORTED_QEMU_DIGESTS", frozenset())
         patch.setattr(build, "_file", lambda: builds)
         assert not build.is_known_build()
         with shared_pair(tmp_path_factory.mktemp("pair")) as pair:
@@ -219,7 +219,7 @@ def test_without_agents_nobody_goes_on(pair: SharedPair) -> None:
 
 @pytest.mark.slow("boots a pair")
 def test_a_build_that_does_not_replay_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "KNOWN", frozenset())
+    monkeypatch.setattr(build, "SUPPORTED_QEMU_DIGESTS", frozenset())
     monkeypatch.setattr(build, "_file", lambda: tmp_path / "builds.json")
     monkeypatch.setattr(gate, "REPLAYED_S", 2.0)
 

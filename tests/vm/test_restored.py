@@ -27,7 +27,7 @@ from loadstone.platforms.vm import saved_state
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.image import image
 from loadstone.platforms.vm.machine import VirtualMachine
-from loadstone.platforms.vm.saved_state import HEADER_BYTES, KEPT, UNFINISHED
+from loadstone.platforms.vm.saved_state import HEADER_BYTES, STATE_PREFIX, UNFINISHED_PREFIX
 from loadstone.services import reference
 from loadstone.testbed.context import open_testbed
 from tests.contract.conftest import get, nothing_is_left  # noqa: F401
@@ -90,7 +90,7 @@ async def serves(machine: Machine) -> None:
 
 
 def kept(folder: Path) -> list[Path]:
-    return sorted(folder.glob(f"{KEPT}*"))
+    return sorted(folder.glob(f"{STATE_PREFIX}*"))
 
 
 PREPARED: dict[str, Path] = {}
@@ -279,14 +279,14 @@ def test_a_process_that_is_killed_while_it_saves_a_state_leaves_nothing(
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "r"))
     lab = subprocess.Popen([sys.executable, "-c", LAB, str(tmp_path), SMALL])
     until = time.monotonic() + 120
-    while not list(states.glob(f"{UNFINISHED}*")) and time.monotonic() < until:
+    while not list(states.glob(f"{UNFINISHED_PREFIX}*")) and time.monotonic() < until:
         time.sleep(0.001)
     lab.kill()
     lab.wait()
-    assert list(states.glob(f"{UNFINISHED}*")), "it was killed too late"
+    assert list(states.glob(f"{UNFINISHED_PREFIX}*")), "it was killed too late"
     monkeypatch.setattr(runtime, "PREFIX", "ls")
     assert any("unfinished file" in line for line in journal.reap())
-    assert not list(states.glob(f"{UNFINISHED}*"))
+    assert not list(states.glob(f"{UNFINISHED_PREFIX}*"))
     assert not PREPARED[SMALL].exists()
     assert not list((tmp_path / "r").glob("ls*"))
 

@@ -61,7 +61,7 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False, results: Results = RESULTS
 ) -> None:
     """List the baselines stored in the results."""
-    baselines = list(_kept(results))
+    baselines = list(_stored_baselines(results))
     if as_json:
         out.print_json(json.dumps([asdict(baseline) for baseline in baselines], default=str))
         return
@@ -137,7 +137,7 @@ def _read(name: str, results: Path) -> Baseline:
     """Raises StoreError, UsageError where there is none."""
     file = _file(name, results)
     if not file.is_file():
-        known = ", ".join(baseline.name for baseline in _kept(results)) or "none"
+        known = ", ".join(baseline.name for baseline in _stored_baselines(results)) or "none"
         raise UsageError(f"There is no {file}. Kept are: {known}. `loadstone baseline save NAME` keeps one.")
     document = read_raw(file)
     if document.get("schema") != BASELINE_SCHEMA:
@@ -149,7 +149,7 @@ def _read(name: str, results: Path) -> Baseline:
     return checked(file, BASELINES, document)
 
 
-def _kept(results: Path) -> Iterator[Baseline]:
+def _stored_baselines(results: Path) -> Iterator[Baseline]:
     """Those that can be read."""
     for file in sorted((results / FOLDER).glob("*.json")):
         try:

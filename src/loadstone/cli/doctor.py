@@ -20,12 +20,12 @@ from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MachineSpec
 from loadstone.model.service import EMBEDDED
 from loadstone.platforms.registry import platform_kinds
-from loadstone.platforms.vm.accelerator import kept, remembered
+from loadstone.platforms.vm.accelerator import remembered, stored_accelerator_file
 from loadstone.platforms.vm.settings import Accelerator
 from loadstone.services.registry import service_kinds, service_roles
 from loadstone.testbed.software import has_file
 
-WORDS = 90
+REASON_LETTERS = 90
 """Letters of a reason that a table shows."""
 STYLE = {Finding.GOOD: "green", Finding.WARNING: "yellow", Finding.BAD: "red"}
 
@@ -113,5 +113,5 @@ def _accelerator() -> Advice:
         return Advice(matter, Finding.WARNING, "not known yet", "The first boot of a virtual machine detects it.")
     if detected.accelerator is Accelerator.KVM:
         return Advice(matter, Finding.GOOD, f"KVM: {detected.why}")
-    remedy = f"Machines are emulated by TCG, many times slower. Remove {kept()} to try KVM again."
-    return Advice(matter, Finding.WARNING, f"no: {detected.why[:WORDS]}", remedy)
+    remedy = f"Machines are emulated by TCG, many times slower. Remove {stored_accelerator_file()} to try KVM again."
+    return Advice(matter, Finding.WARNING, f"no: {detected.why[:REASON_LETTERS]}", remedy)

@@ -20,11 +20,11 @@ def lines(result: WorkloadResult) -> Iterator[str]:
         if headline is None:
             continue
         number = f"iteration {iteration.number}: " if len(result.iterations) > 1 else ""
-        yield f"{number}{'; '.join(_whole(figures, headline))}"
+        yield f"{number}{'; '.join(_summary_lines(figures, headline))}"
         yield from _failing(figures)
 
 
-def _whole(figures: IterationFigures, headline: Headline) -> Iterator[str]:
+def _summary_lines(figures: IterationFigures, headline: Headline) -> Iterator[str]:
     yield f"{headline.per_s:.4g} operations/s"
     if headline.errors_pct is None:
         yield f"average {milliseconds(figures.response.mean_s)}" if figures.response.mean_s else "no times"

@@ -61,7 +61,7 @@ async def _up(spec: FleetSpec, wheel: Path | None) -> None:
 def status(file: File, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Show which hosts are in the cluster. Exit code 2 if one is missing."""
     spec = read_fleet(file)
-    hosts = asyncio.run(_found(spec))
+    hosts = asyncio.run(_find_hosts(spec))
     missing = [name for name in spec.hosts if name not in hosts or not hosts[name].is_alive]
     if as_json:
         typer.echo(json.dumps({name: vars(host) for name, host in hosts.items()}, indent=1))
@@ -93,7 +93,7 @@ def _own_cluster(file: Path) -> FleetSpec:
     return spec
 
 
-async def _found(spec: FleetSpec) -> Mapping[str, FoundHost]:
+async def _find_hosts(spec: FleetSpec) -> Mapping[str, FoundHost]:
     engine = engine_of(spec)
     try:
         return await engine.found()

@@ -17,7 +17,7 @@ from loadstone.model.records.events import End, Event, Interval, PhaseChange, St
 from loadstone.run.spec import Beginning
 from loadstone.study.runner import Progress
 
-ENDING = "load over, ending the system and judging"
+ENDING_TEXT = "load over, ending the system and judging"
 TOLD_EVERY_S = 30.0
 """Seconds between lines of progress where there is no terminal."""
 MOST_TROUBLES = 3
@@ -76,8 +76,8 @@ class View:
                 self.failures += event.error_count
                 self._tell_sometimes()
             case End() if not self.is_ending:
-                self.is_ending, self.phase = True, ENDING
-                self._tell(ENDING)
+                self.is_ending, self.phase = True, ENDING_TEXT
+                self._tell(ENDING_TEXT)
             case Trouble() if len(self.troubles) < MOST_TROUBLES:
                 self.troubles.append(str(event))
             case _:

@@ -10,7 +10,7 @@ from loadstone.model.system import Clock
 from loadstone.run.runner import criteria_of
 from loadstone.run.spec import RunSpec
 
-LONG_S = 90.0
+LONG_RUN_S = 90.0
 """Seconds from which a time is told in minutes."""
 
 
@@ -53,6 +53,6 @@ def _is_given(load: Load) -> bool:
 
 def duration(seconds: float) -> str:
     """A time in seconds, minutes or hours."""
-    if seconds < LONG_S:
+    if seconds < LONG_RUN_S:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 60 * LONG_S else f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds < 60 * LONG_RUN_S else f"{seconds / 3600:.1f} h"

@@ -48,7 +48,7 @@ SECTIONS: Mapping[str, Callable[[Any], tuple[str, object]]] = {
 """Options that replace a whole section."""
 MACHINES = ("machine", "backend")
 """Options whose settings replace those of the section of the same name."""
-BESIDE = frozenset(
+OPTIONS_WITH_A_FILE = frozenset(
     {
         *("names", "workload", "name", "results", "report", "tag", "fresh", "fleet", "foreign_cpu"),
         *("drivers", "join_at", "prometheus", "otlp"),
@@ -66,7 +66,7 @@ def overrides_of(context: typer.Context, question: Mapping[str, Place], values: 
     return [
         override
         for option in sorted(values, key=lambda name: name not in SECTIONS)
-        if option not in BESIDE and (source := _source(context, option))
+        if option not in OPTIONS_WITH_A_FILE and (source := _source(context, option))
         for override in _overrides(option, source, values[option], question)
     ]
 

@@ -33,7 +33,7 @@ LIMITS = (
     "A pair has one virtual processor, emulated, with instructions counted; one network, one disk, both "
     "sides on this host. VMware holds patents on parts of this method. Limits: docs/explain/pairs.md."
 )
-LOOK_S = 1.0
+PAIR_STATUS_INTERVAL_S = 1.0
 MEMORY_MIB = 192
 SERVED = ("echo", "backend", "infra", "idle")
 """Of the reference server: what needs nothing beside it."""
@@ -105,7 +105,7 @@ async def _keep(name: str, wanted: MachineSpec, serve: str, logs: Path) -> None:
                 while not over.is_set() and not machine.end():
                     live.update(_table(watch.look()), refresh=True)
                     try:
-                        await asyncio.wait_for(over.wait(), LOOK_S)
+                        await asyncio.wait_for(over.wait(), PAIR_STATUS_INTERVAL_S)
                     except TimeoutError:
                         continue
         if machine.end():

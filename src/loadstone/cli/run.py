@@ -37,7 +37,7 @@ HELP = """Run one or more workloads, judge them, and write a report.
 [bold]loadstone run ./my-site --target http://127.0.0.1:8080 --sessions 50[/] runs a custom workload;
 [bold]loadstone run static --rate 200[/] starts 200 sessions per second, however fast they are served.
 """
-LOOK = "brief"
+BRIEF_PROFILE = "brief"
 """The profile of a look whose seconds are given: whoever asks for three does not wait ten for a ramp-up."""
 TELEMETRY, DRIVERS = "Live figures for other tools", "Several drivers"
 
@@ -127,7 +127,7 @@ class RunCommand(WorkloadOptions):
         say(f"{folder / FILE}: 95 % of the answers within {GOOD_S:g} s, 99 % within {TOLERABLE_S:g} s, or it fails.")
         source = self.context.get_parameter_source("profile")
         is_given = source is not None and source.name != "DEFAULT"
-        profile = LOOK if self.steady and not is_given else self.profile
+        profile = BRIEF_PROFILE if self.steady and not is_given else self.profile
         return replace(self, names=[str(folder)], target=[page.target], name=self.name or page.name, profile=profile)
 
     def _spec(self) -> RunSpec:

@@ -66,7 +66,7 @@ def consolidation_score(
     [bold]loadstone score consolidation --csv tiles.csv[/] scores a table; [bold]loadstone score consolidation latest[/]
     scores a stored run again.
     """
-    held, most = _given(run, file, results)
+    held, most = _stored_tiles(run, file, results)
     most = most if maxima is None else _maxima(maxima)
     scored = consolidation([tile.tile for tile in held], most)
     verdict = None if run is None else _verdict(find_result(run, results))
@@ -104,7 +104,7 @@ def placement(
     [bold]loadstone placement --csv tiles.csv --by parity[/] compares even with odd tiles. Every group needs two
     tiles. p is the probability of so large a difference if groups have no effect.
     """
-    held, most = _given(run, file, results)
+    held, most = _stored_tiles(run, file, results)
     tiles = [tile.tile for tile in held]
     groups, figures = _groups(held, by), compared_figures(tiles, consolidation(tiles, most))
     tested, could = findings(groups, figures), reach(groups, figures)
@@ -138,7 +138,7 @@ def placement(
     out.print("p-values by permutation of tiles over groups, corrected for all tests together (Holm).", style="dim")
 
 
-def _given(run: str | None, file: Path | None, results: Path) -> tuple[list[StoredTile], Maxima]:
+def _stored_tiles(run: str | None, file: Path | None, results: Path) -> tuple[list[StoredTile], Maxima]:
     """The tiles asked for and their maxima; every column of a table is a grouping. Raises LoadstoneError."""
     if run is None and file is None:
         raise UsageError("Name a stored run, or a table: `--csv FILE`.")

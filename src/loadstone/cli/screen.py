@@ -42,13 +42,13 @@ class PatientStream:
     def write(self, text: str) -> int:
         """Writes what can be written. Raises StoreError when a disk takes no more."""
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
-        with _patience():
+        with _name_write_errors():
             self._stream.write(text.encode(encoding, "replace").decode(encoding))
         return len(text)
 
     def flush(self) -> None:
         """Hands on what was written. Raises StoreError when a disk takes no more."""
-        with _patience():
+        with _name_write_errors():
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -56,7 +56,7 @@ class PatientStream:
 
 
 @contextlib.contextmanager
-def _patience() -> Iterator[None]:
+def _name_write_errors() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:

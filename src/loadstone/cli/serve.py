@@ -34,7 +34,9 @@ def serve(
     endpoint = Endpoint.parse(listen)
     host = endpoint.host.strip("[]")
     if token is None and not is_loopback(host):
-        raise UsageError(f"An address other than loopback requires a token. Add --token, or listen on {LOOPBACK}.")
+        raise UsageError(
+            f"An address other than loopback requires a token. Add --token, or listen on {DEFAULT_LISTEN}."
+        )
     if token is not None:
         checked_token(token)
     out.print(f"http://{endpoint}/ shows the results in {results}. Ctrl-C ends it.", soft_wrap=True)
@@ -43,4 +45,4 @@ def serve(
     uvicorn.run(app, host=host, port=endpoint.port, log_level="warning", **bounds)
 
 
-LOOPBACK = "127.0.0.1:8321"
+DEFAULT_LISTEN = "127.0.0.1:8321"

@@ -37,7 +37,7 @@ from loadstone.store.read import read_manifest
 from loadstone.store.study import read_answer, read_study_manifest
 from loadstone.study.base import TileRuns
 from loadstone.study.kinds import tiles as kind_of_tiles
-from loadstone.study.kinds.tiles.answer import TileTrial, words
+from loadstone.study.kinds.tiles.answer import TileTrial, tenths_in_words
 from loadstone.study.kinds.tiles.question import TilesPeak
 from loadstone.study.question import QuestionSet
 from loadstone.study.runner import Progress, run_study
@@ -212,7 +212,7 @@ class TilesSearchCommand(TileOptions, Command):
 def _tell(progress: Progress) -> None:
     if progress.last is not None:
         trial = TileTrial.of(progress.last)
-        warn(f"{words(trial.tenths)}: {trial.verdict}, score {trial.score:g}")
+        warn(f"{tenths_in_words(trial.tenths)}: {trial.verdict}, score {trial.score:g}")
 
 
 def _carry_out(spec: TilesSpec, has_report: bool) -> tuple[Path, Exit]:

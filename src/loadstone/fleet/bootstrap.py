@@ -37,10 +37,10 @@ LEAST_PYTHON = (3, 11)
 LEAST_MIB = 512
 """Memory that the engine's processes take of a host, with room to spare (measured: 110 MiB a node, 350 the head)."""
 INSTALL_S = 900.0
-START_S = 90.0
+RAY_START_TIMEOUT_S = 90.0
 STORE_BYTES = 80_000_000
 """Of the engine's object store, which nothing uses here: the least that it takes, nearly."""
-LOOK = r"""
+HOST_FACTS_SCRIPT = r"""
 set -e
 python=${1:-python3}
 command -v "$python" > /dev/null || { echo "there is no $python" >&2; exit 1; }
@@ -82,7 +82,7 @@ NOTED = f'{STARTED}\nstarted $$ > node.pid; exec "$@"'
 
 
 @dataclass(frozen=True)
-class Look:
+class HostFacts:
     """What a host is like before anything is started there."""
 
     python: tuple[int, int]
@@ -103,10 +103,10 @@ def shell_of(name: str, host: HostSpec) -> Shell:
     return Shell(name, host.ssh)
 
 
-async def look_at(name: str, host: HostSpec) -> Look:
+async def look_at(name: str, host: HostSpec) -> HostFacts:
     """Looks at a host. Raises FleetError for one that cannot be of a fleet, with the remedy."""
     before = time.time()
-    output = await shell_of(name, host).run(f"set -- {shlex.quote(host.python)}\n{LOOK}")
+    output = await shell_of(name, host).run(f"set -- {shlex.quote(host.python)}\n{HOST_FACTS_SCRIPT}")
     facts = _look_in(name, output, (before + time.time()) / 2, (time.time() - before) / 2)
     if facts.python < LEAST_PYTHON:
         python_version = ".".join(map(str, facts.python))
@@ -120,13 +120,13 @@ async def look_at(name: str, host: HostSpec) -> Look:
     return facts
 
 
-def _look_in(name: str, output: str, middle_s: float, bound_s: float) -> Look:
+def _look_in(name: str, output: str, middle_s: float, bound_s: float) -> HostFacts:
     """A look from its lines, of which the clock's was read in the middle, more or less. Raises FleetError."""
     values = dict(line.partition("=")[::2] for line in output.splitlines() if "=" in line)
     try:
         major, minor = (int(part) for part in values["python"].split("."))
         sizes = int(values["free_mib"]), int(values["cores"])
-        return Look(
+        return HostFacts(
             (major, minor),
             values["found"],
             *sizes,
@@ -139,7 +139,7 @@ def _look_in(name: str, output: str, middle_s: float, bound_s: float) -> Look:
         raise FleetError(f"The description of {name} cannot be read: {output[:200]!r}. {remedy}.") from None
 
 
-async def install(name: str, host: HostSpec, facts: Look, wheel: Path | None) -> str:
+async def install(name: str, host: HostSpec, facts: HostFacts, wheel: Path | None) -> str:
     """Installs this version there where it is missing; the interpreter that has it. Raises FleetError."""
     this_version = version("loadstone")
     if host.python or not host.ssh:
@@ -243,7 +243,7 @@ async def _start(shell: Shell, python: str, arguments: list[str], hosts: list[st
     setsid --fork sh -c {shlex.quote(NOTED)} node {shlex.join([ray, "start", *arguments, *options])} \
         > node.log 2>&1 < /dev/null
     for _ in $(seq 50); do [ -s node.pid ] && break; sleep 0.1; done
-    for _ in $(seq {int(START_S * 2)}); do
+    for _ in $(seq {int(RAY_START_TIMEOUT_S * 2)}); do
         if grep -q "Ray runtime started" node.log; then exit 0; fi
         is_node || break
         sleep 0.5
@@ -251,7 +251,7 @@ async def _start(shell: Shell, python: str, arguments: list[str], hosts: list[st
     tail -n 5 node.log >&2
     exit 1
     """
-    await shell.run(script, timeout_s=START_S + 30)
+    await shell.run(script, timeout_s=RAY_START_TIMEOUT_S + 30)
 
 
 def there_environment(keys: Keys, there: Keys) -> Mapping[str, str]:

@@ -27,7 +27,7 @@ from loadstone.model.fleet import FleetSpec, HostSpec
 
 RESERVE_S = 15.0
 """Longest wait for all hosts to be free at once: what another coordinator has it keeps."""
-CONNECT_S = 5.0
+RAY_CONNECT_TIMEOUT_S = 5.0
 """Longest wait for the head to take a connection: the engine itself would wait for minutes."""
 MOST_AT_ONCE = 1000
 """Questions that a supervisor has under way."""
@@ -116,7 +116,7 @@ class RayEngine:
             return
         try:
             host, _, port = self.address.rpartition(":")
-            _, writer = await asyncio.wait_for(asyncio.open_connection(host, int(port)), CONNECT_S)
+            _, writer = await asyncio.wait_for(asyncio.open_connection(host, int(port)), RAY_CONNECT_TIMEOUT_S)
             writer.close()
             logging.getLogger("ray").setLevel(logging.ERROR)
             quiet: Json = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": False}

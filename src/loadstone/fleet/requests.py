@@ -19,7 +19,7 @@ TAKE_S = 60.0
 """Longest time for a host to clear up what was left there, and to be taken."""
 MAKE_S = 900.0
 """Longest time for making a machine: images may have to be built."""
-START_S = 2000.0
+SERVICE_START_TIMEOUT_S = 2000.0
 """Longest answer of a machine that starts a service, whose own limits are shorter."""
 COUNT_S = 0.7
 """Longest wait for counters, so that samples keep their second."""
@@ -29,7 +29,7 @@ class ForMachine(FleetMessage[Answer]):
     """For a machine on another host."""
 
 
-class StartService(ForMachine[str], kind="start", timeout_s=START_S):
+class StartService(ForMachine[str], kind="start", timeout_s=SERVICE_START_TIMEOUT_S):
     """Start a program; the first line of its output."""
 
     role: str

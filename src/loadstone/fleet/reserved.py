@@ -13,7 +13,7 @@ from loadstone.model.fleet import HostSpec
 
 BEAT_S = 0.5
 """How often the coordinator says that it is there."""
-ANSWER_S = 1.5
+HOST_ANSWER_TIMEOUT_S = 1.5
 """Longest wait for one answer to that: a host that gives none counts as lost two seconds after its last at most, and
 the run, which looks twice a second, ends within three.
 """
@@ -50,7 +50,7 @@ class FleetHost:
         """Says that the coordinator is there, until the host is lost."""
         while not self.lost:
             try:
-                state = await self.ask(Beat(), ANSWER_S)
+                state = await self.ask(Beat(), HOST_ANSWER_TIMEOUT_S)
             except FleetError as error:
                 self.lose(str(error))
                 return
@@ -67,11 +67,11 @@ class FleetHost:
 
     def gauge(self) -> AgentGauge:
         """What its kernel counts, for the monitors."""
-        return AgentGauge(self.name, _Look(self), self.facts["first"], "host of the fleet", None)
+        return AgentGauge(self.name, _FactsConnection(self), self.facts["first"], "host of the fleet", None)
 
 
 @dataclass(frozen=True)
-class _Look:
+class _FactsConnection:
     """A way to a host's agent by its supervisor."""
 
     host: FleetHost

@@ -44,9 +44,9 @@ from loadstone.platforms.journal import reap
 from loadstone.platforms.maker import MachineMaker, open_maker
 from loadstone.platforms.registry import read_machine
 
-SILENCE_S = 3.0
+SUPERVISOR_SILENCE_TIMEOUT_S = 3.0
 """Silence of the coordinator after which all of its is ended here."""
-LOOK_S = 0.25
+SUPERVISOR_POLL_INTERVAL_S = 0.25
 MOST_LOG_BYTES = 256 * 1024
 """The end of a log that is handed over."""
 
@@ -173,8 +173,8 @@ class Supervisor:
             await stack.aclose()
 
     async def _watch(self) -> None:
-        while time.monotonic() - self._heard_s < SILENCE_S:
-            await asyncio.sleep(LOOK_S)
+        while time.monotonic() - self._heard_s < SUPERVISOR_SILENCE_TIMEOUT_S:
+            await asyncio.sleep(SUPERVISOR_POLL_INTERVAL_S)
         await self.release()
         self.ended()
 

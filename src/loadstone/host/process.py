@@ -14,7 +14,7 @@ from typing import Protocol
 from loadstone.host import launch
 from loadstone.model.errors import ServiceError
 
-START_S = 20.0
+CHILD_START_TIMEOUT_S = 20.0
 """Longest time a service may take to say that it is ready."""
 GRACE_S = 5.0
 """Time between the request to stop and the kill."""
@@ -123,7 +123,7 @@ async def stop(process: asyncio.subprocess.Process) -> None:
 async def _first_line(process: asyncio.subprocess.Process, command: list[str], log: Path) -> str:
     assert process.stdout is not None
     with contextlib.suppress(TimeoutError):
-        line = await asyncio.wait_for(process.stdout.readline(), START_S)
+        line = await asyncio.wait_for(process.stdout.readline(), CHILD_START_TIMEOUT_S)
         if line:
             return line.decode(errors="replace")
     output = log.read_text(errors="replace").strip()[-500:]

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Collection
 from typing import Any
 
-RETRY_S = 1.0
+TASK_RETRY_INTERVAL_S = 1.0
 """Time between two cancellations of a task that goes on."""
 
 TIDY_S = 30.0
 """The same for tasks that clean up."""
 
 
-async def end_tasks(tasks: Collection[asyncio.Task[Any]], retry_s: float = RETRY_S) -> None:
+async def end_tasks(tasks: Collection[asyncio.Task[Any]], retry_s: float = TASK_RETRY_INTERVAL_S) -> None:
     """Cancels tasks until all have ended; whoever wants to know looks at their results.
 
     Tasks that clean up need `retry_s` of more seconds than that takes.

@@ -6,9 +6,9 @@ from statistics import NormalDist
 
 import scipy
 
-LEVEL = 0.001
+MIX_LEVEL = 0.001
 """Chance that a rule of our own is broken by a healthy run; several rules together stay below one per cent."""
-SURE = -NormalDist().inv_cdf(LEVEL / 2)
+SURE = -NormalDist().inv_cdf(MIX_LEVEL / 2)
 """Standard errors within which chance is to be expected at that level (normal distribution, both sides)."""
 Z_95 = NormalDist().inv_cdf(0.975)
 """Standard errors of 95 % on both sides."""
@@ -46,7 +46,7 @@ def share_tests(
 def most_by_chance(expected: float) -> int:
     """The largest count that chance explains where so many are expected (Poisson, one side)."""
     most = 0
-    while scipy.special.pdtrc(most, expected) > LEVEL:
+    while scipy.special.pdtrc(most, expected) > MIX_LEVEL:
         most += 1
     return most
 

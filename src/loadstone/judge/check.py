@@ -8,7 +8,7 @@ from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 
 PUBLISHED = "published figures, docs/web-workloads.md"
 UNDISCLOSED = "not disclosed"
-OURS = "our own, docs/web-workloads.md"
+WEB_WORKLOADS_SOURCE = "our own, docs/web-workloads.md"
 DECLARED = "declared by the workload"
 
 TITLES = {

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from loadstone.judge.check import OURS, at_most, if_disclosed, withdrawn
+from loadstone.judge.check import WEB_WORKLOADS_SOURCE, at_most, if_disclosed, withdrawn
 from loadstone.model.figures import FOREIGN_SAID_PCT, Criteria, IterationFigures
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 
@@ -34,21 +34,27 @@ def _lag(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
         (CheckId.DRIVER_LAG_TAIL, lag.at_most(99.9), stall_s, stall),
         (CheckId.DRIVER_LAG_MAX, lag.at_most(100.0), stall_s, stall),
     ):
-        check = at_most(rule, 1000 * (seconds or 0.0), 1000 * most_s, "ms", Weight.INVALID, OURS, detail)
+        check = at_most(
+            rule, 1000 * (seconds or 0.0), 1000 * most_s, "ms", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail
+        )
         is_known = seconds is not None or not figures.requests
         yield check if is_known else replace(check, outcome=Outcome.BROKEN, detail="the driver noted no start")
     if gap_s is not None:
-        yield at_most(CheckId.DRIVER_GAP, 1000 * gap_s, 1000 * stall_s, "ms", Weight.INVALID, OURS, stall)
+        yield at_most(
+            CheckId.DRIVER_GAP, 1000 * gap_s, 1000 * stall_s, "ms", Weight.INVALID, WEB_WORKLOADS_SOURCE, stall
+        )
     if figures.clock_bound_s is not None:  # who starts late acts late
         apart_ms = 1000 * figures.clock_bound_s
-        yield at_most(CheckId.DRIVER_CLOCKS, apart_ms, 1000 * limit_s, "ms", Weight.INVALID, OURS, share)
+        yield at_most(
+            CheckId.DRIVER_CLOCKS, apart_ms, 1000 * limit_s, "ms", Weight.INVALID, WEB_WORKLOADS_SOURCE, share
+        )
 
 
 def _cpu(criteria: Criteria, figures: IterationFigures) -> Check:
     busiest = 100 * max(figures.driver_cpu, default=0.0)
     detail = f"of {len(figures.driver_cpu)}"
     limit = criteria.driver_cpu_pct
-    check = at_most(CheckId.DRIVER_CPU, busiest, limit, "% of a core", Weight.INVALID, OURS, detail)
+    check = at_most(CheckId.DRIVER_CPU, busiest, limit, "% of a core", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
     if figures.driver_cpu:
         return check
     return replace(check, outcome=Outcome.BROKEN, detail="the driver reported no CPU use")
@@ -59,7 +65,7 @@ def _machine(figures: IterationFigures) -> Iterator[Check]:
     if figures.tcp_pressure_s is not None:
         detail = "the driver's machine had no memory for TCP left; raise net.ipv4.tcp_mem"
         detail = detail if figures.tcp_pressure_s else ""
-        yield at_most(CheckId.TCP_MEMORY, figures.tcp_pressure_s, 0, "s", Weight.INVALID, OURS, detail)
+        yield at_most(CheckId.TCP_MEMORY, figures.tcp_pressure_s, 0, "s", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
 
 
 def _placed(figures: IterationFigures) -> Iterator[Check]:
@@ -74,7 +80,9 @@ def _placed(figures: IterationFigures) -> Iterator[Check]:
     weight = Weight.NOTE if has_errors else Weight.INVALID
     detail = next((sample for sample in figures.samples if PLACING in sample), "")
     remedy = "`loadstone try` plays one visit from its beginning"
-    yield at_most(CheckId.UNPLACED, count, 0, "users", weight, OURS, f"{detail}. {remedy}" if detail else remedy)
+    yield at_most(
+        CheckId.UNPLACED, count, 0, "users", weight, WEB_WORKLOADS_SOURCE, f"{detail}. {remedy}" if detail else remedy
+    )
 
 
 def _foreign(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
@@ -85,9 +93,9 @@ def _foreign(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
         return
     detail = "host CPU used by other processes, including steal"
     limit = criteria.foreign_cpu_pct
-    yield at_most(CheckId.FOREIGN_CPU, share, limit, "%", Weight.INVALID, OURS, detail)
+    yield at_most(CheckId.FOREIGN_CPU, share, limit, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
     if FOREIGN_SAID_PCT < share <= limit:
-        yield at_most(CheckId.FOREIGN_CPU_SAID, share, FOREIGN_SAID_PCT, "%", Weight.NOTE, OURS, detail)
+        yield at_most(CheckId.FOREIGN_CPU_SAID, share, FOREIGN_SAID_PCT, "%", Weight.NOTE, WEB_WORKLOADS_SOURCE, detail)
 
 
 def _unattributed(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
@@ -96,6 +104,8 @@ def _unattributed(criteria: Criteria, figures: IterationFigures) -> Iterator[Che
     if share is None:
         return
     detail = "host CPU used by processes other than the driver and the target's listeners, including steal"
-    check = at_most(CheckId.FOREIGN_CPU, share, criteria.foreign_cpu_pct, "%", Weight.INVALID, OURS, detail)
+    check = at_most(
+        CheckId.FOREIGN_CPU, share, criteria.foreign_cpu_pct, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail
+    )
     why = f"{share:.0f} % of the host is used by programs that may be the target's back ends or others"
     yield check if check.outcome is Outcome.KEPT else withdrawn(check, why)

@@ -7,8 +7,8 @@ alone may do to so few operations; nothing is passed over for being short.
 import math
 from collections.abc import Iterator
 
-from loadstone.judge.chance import LEVEL, SURE, share_tests
-from loadstone.judge.check import OURS, PUBLISHED, at_least, at_most, if_disclosed, withdrawn
+from loadstone.judge.chance import MIX_LEVEL, SURE, share_tests
+from loadstone.judge.check import PUBLISHED, WEB_WORKLOADS_SOURCE, at_least, at_most, if_disclosed, withdrawn
 from loadstone.judge.deviation import Deviation, deviation, deviation_from
 from loadstone.model.figures import Blame, Criteria, DrawnPause, IterationFigures
 from loadstone.model.profile import Rigor
@@ -34,7 +34,7 @@ CYCLE_DEVIATION_PCT = 2.0
 """How far an operation's mean cycle may be from its drawn mean (the published rule of paced workloads)."""
 EDGES_DUE = 2.0
 """Arrivals that the edges of the steady state may cut off where they are evenly spaced."""
-LEAST_DUE = -math.log(LEVEL)
+LEAST_DUE = -math.log(MIX_LEVEL)
 """Operations of a kind that are due where seeing none is no chance (Poisson: 6.9)."""
 VISIT_DISPERSION = 2.0
 """Variance of the number of operations in a session of geometric length, by the square of its mean."""
@@ -105,7 +105,7 @@ def _arrivals(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
         return
     begun = 100 * figures.sessions.get("begun", 0) / due
     detail = f"{due} were due, {criteria.due:.0f} to be expected"
-    yield at_least(CheckId.ARRIVALS_BEGUN, begun, ARRIVED_PCT, "%", Weight.INVALID, OURS, detail)
+    yield at_least(CheckId.ARRIVALS_BEGUN, begun, ARRIVED_PCT, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
 
 
 def _due(expected: float, dispersion: float, due: int) -> Check:
@@ -113,7 +113,9 @@ def _due(expected: float, dispersion: float, due: int) -> Check:
     chance = SURE * math.sqrt(dispersion * expected) + EDGES_DUE
     detail = f"{due} were due, {expected:.0f} to be expected; what chance does at most"
     allowed = 100 * max(0.0, 1 - chance / max(1.0, expected))
-    return at_least(CheckId.ARRIVALS_DUE, 100 * due / max(1.0, expected), allowed, "%", Weight.INVALID, OURS, detail)
+    return at_least(
+        CheckId.ARRIVALS_DUE, 100 * due / max(1.0, expected), allowed, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail
+    )
 
 
 def _deviations(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
@@ -167,7 +169,7 @@ def _shares(criteria: Criteria, figures: IterationFigures) -> Check:
     name, least = min(chances.items(), key=lambda item: item[1], default=("", 1.0))
     due = criteria.expected_shares.get(name, 0.0) * sum(counts.values())
     detail = f"{name}: {counts.get(name, 0)}, {due:.1f} due; binomial test, corrected" if name else ""
-    check = at_least(CheckId.SHARES, least, LEVEL, "", Weight.INVALID, OURS, detail)
+    check = at_least(CheckId.SHARES, least, MIX_LEVEL, "", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
     if not criteria.is_even:
         return withdrawn(check, "the load and so the set of active users changes")
     if not criteria.expected_shares:
@@ -179,7 +181,9 @@ def _sampled(criteria: Criteria, figures: IterationFigures) -> Check:
     """Whether every kind of operation was seen."""
     counts = {operation.name: operation.ended for operation in figures.operations}
     missing = [name for name, share in criteria.expected_shares.items() if share > 0 and not counts.get(name)]
-    check = at_most(CheckId.UNSAMPLED, len(missing), 0, "kinds", Weight.INVALID, OURS, ", ".join(missing))
+    check = at_most(
+        CheckId.UNSAMPLED, len(missing), 0, "kinds", Weight.INVALID, WEB_WORKLOADS_SOURCE, ", ".join(missing)
+    )
     if missing and is_disturbed(figures):
         return withdrawn(check, DISTURBED)
     too_rare = all(figures.ended * criteria.expected_shares[name] < LEAST_DUE for name in missing)
@@ -190,13 +194,17 @@ def _pauses(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     over = figures.pause_actual_s - figures.pause_drawn_s
     share = 100 * over / figures.pause_drawn_s if figures.pause_drawn_s else 0.0
     detail = f"{figures.pauses} pauses, {over:.3f} s longer than drawn"
-    yield at_most(CheckId.PAUSE_DEVIATION, abs(share), PAUSE_DEVIATION_PCT, "%", Weight.INVALID, OURS, detail)
+    yield at_most(
+        CheckId.PAUSE_DEVIATION, abs(share), PAUSE_DEVIATION_PCT, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail
+    )
     if criteria.pacing == "think" and criteria.mean_pause_s and figures.pauses:
         mean_s = figures.pause_actual_s / figures.pauses
         off = 100 * (mean_s / criteria.mean_pause_s - 1)
         detail = f"{mean_s:.3f} s, {criteria.mean_pause_s:.3f} s declared"
         allowed = max(MEAN_PAUSE_PCT, SURE * 100 / math.sqrt(figures.pauses))
-        check = at_most(CheckId.MEAN_THINK_TIME, abs(off), allowed, "% off", Weight.INVALID, OURS, detail)
+        check = at_most(
+            CheckId.MEAN_THINK_TIME, abs(off), allowed, "% off", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail
+        )
         yield withdrawn(check, DISTURBED) if is_disturbed(figures) else check
         yield from _think_times(criteria.drawn_pause, figures)
 
@@ -213,9 +221,17 @@ def _think_times(drawn: DrawnPause | None, figures: IterationFigures) -> Iterato
         max(share - drawn.share_below(seconds + slack_s), drawn.share_below(seconds - slack_s) - share)
         for seconds, share in figures.pause_curve
     )
-    limit = math.sqrt(-math.log(LEVEL / 2) / 2 / figures.pauses)
+    limit = math.sqrt(-math.log(MIX_LEVEL / 2) / 2 / figures.pauses)
     detail = f"{figures.pauses} pauses, {drawn.distribution} declared; what chance does at most"
-    check = at_most(CheckId.THINK_TIMES, 100 * max(0.0, distance), 100 * limit, "points", Weight.INVALID, OURS, detail)
+    check = at_most(
+        CheckId.THINK_TIMES,
+        100 * max(0.0, distance),
+        100 * limit,
+        "points",
+        Weight.INVALID,
+        WEB_WORKLOADS_SOURCE,
+        detail,
+    )
     yield withdrawn(check, DISTURBED) if is_disturbed(figures) else check
 
 

@@ -12,7 +12,7 @@ from loadstone.judge.statistics import holm, unpaired
 from loadstone.model.errors import UsageError
 from loadstone.model.records.verdict import ComparedFigure, GroupFinding
 
-LEVEL = 0.05
+PLACEMENT_LEVEL = 0.05
 """Chance of naming any group worse where none is, over all figures together."""
 POWER = 0.8
 """Share of runs in which a difference of the size that is said would be found."""
@@ -34,7 +34,7 @@ COMPARED = (
 def finding(figure: ComparedFigure, group: str, mean: float, others: float, p: float) -> GroupFinding:
     """A group's mean against that of all other tiles; `p` is corrected for all tests made together (Holm 1979)."""
     less = mean < others
-    is_worse = p <= LEVEL and (less if figure.more_is_better else mean > others)
+    is_worse = p <= PLACEMENT_LEVEL and (less if figure.more_is_better else mean > others)
     return GroupFinding(figure, group, mean, others, p, is_worse)
 
 
@@ -108,7 +108,7 @@ class Reach:
     @property
     def in_words(self) -> str:
         """What it comes to."""
-        if self.least_p > LEVEL:
+        if self.least_p > PLACEMENT_LEVEL:
             return f"so few tiles cannot show any difference: the smallest p they can have is {self.least_p:.2g}"
         if self.score_pct is None:
             return "the scores do not differ at all"
@@ -122,11 +122,11 @@ def reach(groups: Sequence[str], figures: Mapping[str, Sequence[float]]) -> Reac
     # Both sides of the test: twice the one deal of tiles that sets groups farthest apart.
     least_p = min(1.0, tests * min(2 / math.comb(len(groups), size) for size in sizes))
     scores = figures.get(COMPARED[0].name, ())
-    if least_p > LEVEL or len(set(scores)) < 2:
+    if least_p > PLACEMENT_LEVEL or len(set(scores)) < 2:
         return Reach(least_p, None)
     inside = min(sizes)
     error = float(np.std(scores, ddof=1)) * math.sqrt(1 / inside + 1 / (len(scores) - inside))
-    seen = error * float(scipy.special.ndtri(1 - LEVEL / tests / 2) + scipy.special.ndtri(POWER))
+    seen = error * float(scipy.special.ndtri(1 - PLACEMENT_LEVEL / tests / 2) + scipy.special.ndtri(POWER))
     mean = float(np.mean(scores))
     return Reach(least_p, 100 * seen / mean if mean else None)
 

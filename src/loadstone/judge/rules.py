@@ -9,7 +9,15 @@ from dataclasses import replace
 
 from loadstone.judge import counts, driver, ledger, mix, own_limits, steadiness
 from loadstone.judge.chance import most_by_chance, share_interval
-from loadstone.judge.check import OURS, PUBLISHED, at_least, at_most, if_disclosed, limits_source, withdrawn
+from loadstone.judge.check import (
+    PUBLISHED,
+    WEB_WORKLOADS_SOURCE,
+    at_least,
+    at_most,
+    if_disclosed,
+    limits_source,
+    withdrawn,
+)
 from loadstone.judge.mix import ERROR_SHARE_PCT
 from loadstone.judge.outlook import least_operations
 from loadstone.model.figures import Blame, Criteria, IterationFigures, blame_of
@@ -28,7 +36,7 @@ def checks(criteria: Criteria, figures: IterationFigures) -> tuple[Check, ...]:
 
 
 def _all(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
-    yield _whole(criteria, figures)
+    yield _steady_state(criteria, figures)
     if not figures.operations:
         return
     quality = [*_quality(criteria, figures), *_each(criteria, figures)]
@@ -47,11 +55,11 @@ def _all(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     yield from _connections(criteria, figures)
 
 
-def _whole(criteria: Criteria, figures: IterationFigures) -> Check:
+def _steady_state(criteria: Criteria, figures: IterationFigures) -> Check:
     detail = figures.trouble or ("" if figures.completed else "ended early")
     # The last interval may be cut by the clock's resolution.
     share = 100 * figures.steady_s / criteria.steady_s if criteria.steady_s else 0.0
-    check = at_least(CheckId.STEADY_STATE, share, 99.9, "%", Weight.INVALID, OURS, detail)
+    check = at_least(CheckId.STEADY_STATE, share, 99.9, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
     return replace(check, outcome=Outcome.BROKEN) if not figures.completed else check
 
 
@@ -137,7 +145,7 @@ def _enough(criteria: Criteria, figures: IterationFigures, quality: list[Check])
     detail = f"a limit of {limit_pct:g} % needs this many; use more sessions or a longer run"
     is_of_short_tile = criteria.id.tile is not None and criteria.rigor is not Rigor.FULL
     weight = Weight.NOTE if is_of_short_tile and figures.requests else Weight.INVALID
-    check = at_least(CheckId.ENOUGH, figures.requests, least, "operations", weight, OURS, detail)
+    check = at_least(CheckId.ENOUGH, figures.requests, least, "operations", weight, WEB_WORKLOADS_SOURCE, detail)
     has_failed = any(check.outcome is Outcome.BROKEN for check in quality)
     was_asked = figures.requests or any(operation.overdue for operation in figures.operations)
     return withdrawn(check, "it did not pass anyway") if has_failed and was_asked else check
@@ -152,7 +160,7 @@ def _lost_sessions(criteria: Criteria, figures: IterationFigures) -> Iterator[Ch
     waiting = [operation.name for operation in figures.operations if operation.overdue]
     detail = f"of {criteria.sessions}; {LOST_SESSIONS_PCT:g} % and what chance adds{': ' if waiting else ''}"
     detail += ", ".join(waiting)
-    yield at_most(CheckId.LOST_SESSIONS, overdue, limit, "sessions", Weight.FAIL, OURS, detail)
+    yield at_most(CheckId.LOST_SESSIONS, overdue, limit, "sessions", Weight.FAIL, WEB_WORKLOADS_SOURCE, detail)
 
 
 def _audit(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
@@ -174,7 +182,9 @@ def _errors(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
         yield at_most(CheckId.VALIDATION_ERRORS, wrong, 0, "errors", Weight.FAIL, PUBLISHED, detail)
         yield at_most(CheckId.UNANSWERED, share, ERROR_SHARE_PCT, "%", Weight.FAIL, PUBLISHED, named[Blame.TRANSPORT])
     driver_errors = counts[Blame.DRIVER]
-    yield at_most(CheckId.DRIVER_ERRORS, driver_errors, 0, "errors", Weight.INVALID, OURS, named[Blame.DRIVER])
+    yield at_most(
+        CheckId.DRIVER_ERRORS, driver_errors, 0, "errors", Weight.INVALID, WEB_WORKLOADS_SOURCE, named[Blame.DRIVER]
+    )
 
 
 def _warmed_up(criteria: Criteria) -> Check:
@@ -200,15 +210,15 @@ def _connections(criteria: Criteria, figures: IterationFigures) -> Iterator[Chec
     if trailing:
         most = (criteria.own.errors_pct or 0.0) / 100 * figures.requests
         detail = "they arrived before the next request; browsers drop them and the connection"
-        yield at_most(CheckId.TRAILING, trailing, most, "answers", Weight.FAIL, OURS, detail)
+        yield at_most(CheckId.TRAILING, trailing, most, "answers", Weight.FAIL, WEB_WORKLOADS_SOURCE, detail)
     further = figures.connections.get("further_sources", 0)
     if further:
         detail = "to a server on this host, which may see a user under several addresses"
-        yield at_most(CheckId.FURTHER_SOURCES, further, 0, "connections", Weight.NOTE, OURS, detail)
+        yield at_most(CheckId.FURTHER_SOURCES, further, 0, "connections", Weight.NOTE, WEB_WORKLOADS_SOURCE, detail)
     late = figures.connections.get("connected_late", 0)
     if late:
         detail = "the kernel repeated the request: the listener's queue was full, or packets were lost"
-        yield at_most(CheckId.ACCEPTED_LATE, late, 0, "connections", Weight.NOTE, OURS, detail)
+        yield at_most(CheckId.ACCEPTED_LATE, late, 0, "connections", Weight.NOTE, WEB_WORKLOADS_SOURCE, detail)
 
 
 def _resent(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
@@ -221,4 +231,4 @@ def _resent(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     share_pct = ERROR_SHARE_PCT if criteria.own.errors_pct is None else criteria.own.errors_pct
     most = most_by_chance(share_pct / 100 * sent) if share_pct else 0
     detail = f"of {sent} sent; {share_pct:g} % as of errors, and what chance adds"
-    yield at_most(CheckId.RESENT, resent, most, "requests", Weight.FAIL, OURS, detail)
+    yield at_most(CheckId.RESENT, resent, most, "requests", Weight.FAIL, WEB_WORKLOADS_SOURCE, detail)

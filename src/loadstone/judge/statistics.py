@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import scipy
 
-LEVEL = 0.95
+CONFIDENCE_LEVEL = 0.95
 """Confidence of all intervals; tests are made at one less this."""
 POWER = 0.9
 """Chance to find a difference that a study is said to see."""
@@ -54,13 +54,13 @@ def summary(values: Sequence[float]) -> Summary:
 
 def t_quantile(freedom: float) -> float:
     """The factor of a two-sided interval."""
-    return float(scipy.special.stdtrit(freedom, (1 + LEVEL) / 2))
+    return float(scipy.special.stdtrit(freedom, (1 + CONFIDENCE_LEVEL) / 2))
 
 
 def least_for_drift(tests: int) -> int:
     """Values from which a series that only rises can be told from chance, corrected for asking about so many."""
     count = 4
-    while tests * 2 / math.factorial(count) > 1 - LEVEL:
+    while tests * 2 / math.factorial(count) > 1 - CONFIDENCE_LEVEL:
         count += 1
     return count
 
@@ -138,7 +138,7 @@ class Difference:
     @property
     def is_found(self) -> bool:
         """Whether chance is an unlikely reason."""
-        return self.p <= 1 - LEVEL
+        return self.p <= 1 - CONFIDENCE_LEVEL
 
     @property
     def excluded_pct(self) -> float | None:
@@ -176,7 +176,7 @@ def difference(pairs: Sequence[tuple[float, float]]) -> Difference | None:
 
 def _seen_pct(sd: float, pairs: int) -> float | None:
     """None with too few pairs for any finding."""
-    if 2.0 ** (1 - pairs) > 1 - LEVEL:
+    if 2.0 ** (1 - pairs) > 1 - CONFIDENCE_LEVEL:
         return None
     return 100 * math.expm1(seen_scatters(pairs) * sd)
 
@@ -194,7 +194,7 @@ def seen_scatters(pairs: int) -> float:
     def lacks(shift: float) -> float:
         logs = drawn + shift
         chances = np.mean(np.abs(logs @ signs.T) >= np.abs(logs.sum(axis=1))[:, None] - 1e-12, axis=1)
-        return POWER - float(np.mean(chances <= 1 - LEVEL))
+        return POWER - float(np.mean(chances <= 1 - CONFIDENCE_LEVEL))
 
     return float(scipy.optimize.brentq(lacks, 0.0, 10.0, xtol=0.01))
 
@@ -229,7 +229,7 @@ def _typical(logs: np.ndarray) -> tuple[float | None, float | None]:
     subsets = subsets[subsets.sum(axis=1) > 0]
     means = np.sort(subsets @ logs / subsets.sum(axis=1))
     # Between the k-th from either end lies the centre with probability 1 - 2 k / (number of subsets + 1).
-    k = math.floor((1 - LEVEL) / 2 * (len(means) + 1))
+    k = math.floor((1 - CONFIDENCE_LEVEL) / 2 * (len(means) + 1))
     return (float(means[k - 1]), float(means[-k])) if k >= 1 else (None, None)
 
 
@@ -246,7 +246,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def least_for_unpaired(tests: int) -> int:
     """Values of each side from which two that lie wholly apart can be told from chance, corrected for so many tests."""
     count = 2
-    while tests * 2 / math.comb(2 * count, count) > 1 - LEVEL:
+    while tests * 2 / math.comb(2 * count, count) > 1 - CONFIDENCE_LEVEL:
         count += 1
     return count
 
@@ -336,7 +336,7 @@ def ratio_of_groups(a: Sequence[float], b: Sequence[float], tests: int = 1) -> G
         return GroupRatio(math.exp(shift), None, None)
 
     def is_refused(shift: float) -> bool:
-        return unpaired([*first], [*(second - shift)]) <= (1 - LEVEL) / tests
+        return unpaired([*first], [*(second - shift)]) <= (1 - CONFIDENCE_LEVEL) / tests
 
     low, high = (_edge(is_refused, shift, way * math.log(FARTHEST)) for way in (-1, 1))
     return GroupRatio(math.exp(shift), math.exp(low), math.exp(high))

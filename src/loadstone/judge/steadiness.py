@@ -14,12 +14,12 @@ from typing import TypeVar
 import numpy as np
 import scipy
 
-from loadstone.judge.check import OURS, at_most
+from loadstone.judge.check import WEB_WORKLOADS_SOURCE, at_most
 from loadstone.model.figures import Criteria, IterationFigures, Second
 from loadstone.model.numbers import milliseconds, number, three_digits
 from loadstone.model.records.check import Check, CheckId, Weight
 
-LEVEL = 1e-4
+STEADINESS_LEVEL = 1e-4
 """Chance of each test at most, were figures normal and neighbours as alike as they are found to be (measured:
 docs/evidence/trust.md)."""
 LEAST_SECONDS, FEWEST_GROUPS, MOST_GROUPS, GROUP_SECONDS = 8, 10, 20, 3
@@ -56,9 +56,9 @@ def checks(criteria: Criteria, figures: IterationFigures, fails: bool) -> Iterat
     factor = max((change.shift.factor for change in changes if change.is_grave or not is_grave), default=1.0)
     detail = "; ".join(change.in_words for change in changes) or "no more than chance explains"
     if not changes or (is_grave and not fails):
-        yield at_most(CheckId.STEADY, factor, LIMIT_FACTOR, "times", Weight.INVALID, OURS, detail)
+        yield at_most(CheckId.STEADY, factor, LIMIT_FACTOR, "times", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
     else:
-        yield at_most(CheckId.STEADY_SAID, factor, SAID_FACTOR, "times", Weight.NOTE, OURS, detail)
+        yield at_most(CheckId.STEADY_SAID, factor, SAID_FACTOR, "times", Weight.NOTE, WEB_WORKLOADS_SOURCE, detail)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _silence(seconds: Sequence[Second]) -> Change | None:
             spans.append((begin_s, at_s))
     begin_s, end_s = max(spans, key=lambda span: span[1] - span[0], default=(0.0, 0.0))
     rate = sum(second.answered for second in seconds) / at_s
-    if rate * (end_s - begin_s) <= -math.log(LEVEL / len(seconds)):
+    if rate * (end_s - begin_s) <= -math.log(STEADINESS_LEVEL / len(seconds)):
         return None
     shift = Shift(rate, 0.5 / (end_s - begin_s), begin_s, end_s)
     return Change(shift, False, f"no right answer came{_when(shift)}")
@@ -196,7 +196,7 @@ def shift_of(values: Sequence[float], lengths_s: Sequence[float]) -> Shift | Non
     change = min(
         (_ranked(logs), _line(logs), _parabola(logs), *_halves(logs), *_whiles(logs)), key=lambda candidate: candidate.p
     )
-    if change.p > LEVEL:
+    if change.p > STEADINESS_LEVEL:
         return None
     begin, end = (None if edge is None else float(sum(lengths_s[:edge])) for edge in (change.split, change.end))
     return Shift(math.exp(change.levels[0]), math.exp(change.levels[1]), begin, end)

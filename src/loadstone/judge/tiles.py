@@ -24,7 +24,7 @@ from loadstone.model.records.verdict import (
 from loadstone.model.records.workload_id import LoadPhase, TileLoadKind
 from loadstone.model.tile import IDLE_S
 
-OURS = "our own, docs/consolidation.md"
+CONSOLIDATION_SOURCE = "our own, docs/consolidation.md"
 WINDOW_S = 1.0
 """How far apart the measured windows of all workloads may begin and end."""
 BUSY_PCT = 95.0
@@ -179,18 +179,18 @@ def _placement(tiles: Sequence[StoredTile], scored: Consolidation) -> Iterator[G
 
 def _checks(result: Result) -> Iterator[Check]:
     loaded = [workload for workload in result.workloads if workload.id.phase is LoadPhase.LOADED]
-    yield _whole(result)
+    yield _died_parts(result)
     yield from _power_sampled(result)
     windows = [window for workload in loaded if (window := _window(workload)) is not None]
     if windows:
         spread_s = max(max(edge) - min(edge) for edge in zip(*windows, strict=True))
         detail = f"{len(windows)} workloads in one window of {windows[0][1] - windows[0][0]:.0f} s"
-        yield at_most(CheckId.WINDOWS_APART, spread_s, WINDOW_S, "s", Weight.INVALID, OURS, detail)
+        yield at_most(CheckId.WINDOWS_APART, spread_s, WINDOW_S, "s", Weight.INVALID, CONSOLIDATION_SOURCE, detail)
     yield from _host(result)
     yield _sampled(result)
     missing = [workload.id.label for workload in loaded if not _is_whole_at_start(workload)]
     name = CheckId.NOT_AT_FULL_LOAD
-    yield at_most(name, len(missing), 0, "workloads", Weight.INVALID, OURS, ", ".join(missing))
+    yield at_most(name, len(missing), 0, "workloads", Weight.INVALID, CONSOLIDATION_SOURCE, ", ".join(missing))
 
 
 def _power_sampled(result: Result) -> Iterator[Check]:
@@ -204,7 +204,9 @@ def _power_sampled(result: Result) -> Iterator[Check]:
             rule = f"power samples of the {meter.scope}, {phase}"
             detail = meter.trouble or meter.about
             least = max(1, math.floor(SAMPLED * seconds))
-            yield at_least(CheckId.POWER_SAMPLES, count, least, "", Weight.INVALID, OURS, detail, title=rule)
+            yield at_least(
+                CheckId.POWER_SAMPLES, count, least, "", Weight.INVALID, CONSOLIDATION_SOURCE, detail, title=rule
+            )
 
 
 def _host(result: Result) -> Iterator[Check]:
@@ -214,7 +216,7 @@ def _host(result: Result) -> Iterator[Check]:
     if usage and cores:
         busy = 100 * sum(usage.get(f"{mode}_cores", 0.0) for mode in ("user", "system", "steal")) / cores
         detail = f"of {cores} cores, drivers and all else that runs there included"
-        yield at_most(CheckId.HOST_BUSY, busy, BUSY_PCT, "%", Weight.NOTE, OURS, detail)
+        yield at_most(CheckId.HOST_BUSY, busy, BUSY_PCT, "%", Weight.NOTE, CONSOLIDATION_SOURCE, detail)
 
 
 def _sampled(result: Result) -> Check:
@@ -226,7 +228,7 @@ def _sampled(result: Result) -> Check:
         if not any(_counts(kind, operation) for operation in _operations(_figures(result, entry.number, kind)))
     ]
     detail = f"{', '.join(empty)}: counted as 0" if empty else ""
-    return at_most(CheckId.QUALITY_UNSAMPLED, len(empty), 0, "", Weight.INVALID, OURS, detail)
+    return at_most(CheckId.QUALITY_UNSAMPLED, len(empty), 0, "", Weight.INVALID, CONSOLIDATION_SOURCE, detail)
 
 
 def _counts(kind: TileLoadKind, operation: OperationFigures) -> bool:
@@ -234,9 +236,9 @@ def _counts(kind: TileLoadKind, operation: OperationFigures) -> bool:
     return counted and bool(operation.requests + operation.overdue)
 
 
-def _whole(result: Result) -> Check:
+def _died_parts(result: Result) -> Check:
     reason, died = result.manifest.reason, len(result.manifest.troubles)
-    return at_most(CheckId.PARTS_DIED, died or bool(reason), 0, "", Weight.INVALID, OURS, reason)
+    return at_most(CheckId.PARTS_DIED, died or bool(reason), 0, "", Weight.INVALID, CONSOLIDATION_SOURCE, reason)
 
 
 def _window(workload: WorkloadResult) -> tuple[float, float] | None:

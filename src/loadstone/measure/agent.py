@@ -27,7 +27,7 @@ from loadstone.model.target import Endpoint
 
 Json = dict[str, Any]
 
-TIMEOUT_S = 0.8
+AGENT_TIMEOUT_S = 0.8
 """Longest wait for an answer, so that samples keep their second."""
 FIRST_S = 20.0
 """Longest wait for the first one: over ssh somebody logs in."""
@@ -47,7 +47,7 @@ class _Group(TypedDict):
     resident: int
 
 
-class _Told(TypedDict):
+class _AgentMessage(TypedDict):
     """What is read of an agent's answer."""
 
     unix_ns: int
@@ -65,10 +65,10 @@ class _Told(TypedDict):
     turn: NotRequired[int]
 
 
-TOLD = TypeAdapter(_Told)
+AGENT_MESSAGE = TypeAdapter(_AgentMessage)
 
 
-class Asked(Protocol):
+class AgentConnection(Protocol):
     """A way to an agent."""
 
     async def ask(self, timeout_s: float) -> Json:
@@ -80,7 +80,7 @@ class AgentGauge:
     """A host as its own kernel counts it."""
 
     name: str
-    way: Asked
+    way: AgentConnection
     first: Json = field(default_factory=dict)
     """What it told first."""
     about: str = "managed elsewhere, reported by its agent"
@@ -90,7 +90,7 @@ class AgentGauge:
     async def inside(self) -> Json | None:
         """Its counters; None when it does not answer in time."""
         with contextlib.suppress(OSError, ValueError, TimeoutError):
-            return await self.way.ask(TIMEOUT_S)
+            return await self.way.ask(AGENT_TIMEOUT_S)
         return None
 
     async def outside(self) -> Json | None:
@@ -133,7 +133,7 @@ class _Line:
 
 def _read(line: bytes) -> Json:
     try:
-        return dict(TOLD.validate_json(line))
+        return dict(AGENT_MESSAGE.validate_json(line))
     except ValidationError:
         raise ValueError("the response is not from an agent of Loadstone") from None
 
@@ -180,7 +180,7 @@ def tokens_of(urls: Sequence[str], token: str) -> Mapping[str, str]:
 
 
 @asynccontextmanager
-async def _way(url: str, authority_pem: str | None, token: str) -> AsyncIterator[Asked]:
+async def _way(url: str, authority_pem: str | None, token: str) -> AsyncIterator[AgentConnection]:
     scheme, address = checked(url)
     if scheme == "ssh":
         async with _over_ssh(address) as way:
@@ -243,7 +243,7 @@ async def own_agent(name: str) -> AsyncIterator[AgentGauge]:
 
 
 @asynccontextmanager
-async def _over_ssh(host: str) -> AsyncIterator[Asked]:
+async def _over_ssh(host: str) -> AsyncIterator[AgentConnection]:
     """The agent as a command there, which ends with the connection."""
     try:
         async with _by_line([*_ssh(host), SERVER, *BY_LINE]) as way:
@@ -253,7 +253,7 @@ async def _over_ssh(host: str) -> AsyncIterator[Asked]:
 
 
 @asynccontextmanager
-async def _by_line(argv: list[str]) -> AsyncIterator[Asked]:
+async def _by_line(argv: list[str]) -> AsyncIterator[AgentConnection]:
     """An agent that is asked on its standard input."""
     process = await launch.start(
         *argv,

@@ -26,7 +26,7 @@ OFFLOADS = {
     "tx-checksumming": "tx checksums",
 }
 """What a card may do instead of the kernel, as `ethtool` names it."""
-TOOL_S = 5.0
+HARDWARE_TOOL_TIMEOUT_S = 5.0
 
 
 def hardware(root: Path = Path("/")) -> dict[str, dict[str, str]]:
@@ -89,7 +89,7 @@ def _offloads(card: str) -> str:
     """What of OFFLOADS is on; empty where there is no `ethtool` to say."""
     try:
         argv = ["ethtool", "--show-features", card]
-        done = launch.run(argv, timeout=TOOL_S)
+        done = launch.run(argv, timeout=HARDWARE_TOOL_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     features = dict(line.strip().split(": ", 1) for line in done.stdout.splitlines() if ": " in line)

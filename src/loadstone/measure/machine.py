@@ -9,7 +9,7 @@ Json = dict[str, Any]
 
 MOST_GROUPS = 8
 """Process groups of a host that are kept of each look."""
-MEMORY = ("total", "used", "available", "active", "inactive", "cached")
+MEMORY_FIGURES = ("total", "used", "available", "active", "inactive", "cached")
 
 
 class Gauge(Protocol):
@@ -22,7 +22,7 @@ class Gauge(Protocol):
         """What the host counts for it."""
 
 
-async def look(gauge: Gauge) -> Json:
+async def read_gauge(gauge: Gauge) -> Json:
     """Both views at this moment."""
     return {"inside": await gauge.inside(), "outside": await gauge.outside()}
 
@@ -45,7 +45,7 @@ def _inside(before: Json | None, after: Json | None) -> Json | None:
         "seconds": seconds,
         "cores": after["cores"],
         "cpu_cores": cpu_cores(before["cpu"], after["cpu"], seconds),
-        "memory_bytes": {key: after["memory"].get(key) for key in MEMORY},
+        "memory_bytes": {key: after["memory"].get(key) for key in MEMORY_FIGURES},
         "swap": rates(before["swap"], after["swap"], ("sin", "sout"), seconds),
         "disk": disk_rates(before["disk"], after["disk"], seconds),
         "network": network_rates(before["network"], after["network"], seconds),

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import psutil
 
 from loadstone.measure.groups import CpuGroup, group_of
-from loadstone.measure.machine import Gauge, look, views
+from loadstone.measure.machine import Gauge, read_gauge, views
 from loadstone.measure.rates import cpu_cores, disk_rates, network_rates, rates
 from loadstone.measure.station import Meter, usage
 from loadstone.measure.status import StatusMeter, figures
@@ -23,9 +23,9 @@ Json = dict[str, Any]
 T = TypeVar("T")
 
 NETSTAT = Path("/proc/net/netstat")
-MEMORY = ("used", "available", "active", "inactive", "cached")
+SAMPLED_MEMORY = ("used", "available", "active", "inactive", "cached")
 """What is kept of memory, by the kernel's names: of a machine's inside the same."""
-PERIOD_S = 1.0
+MONITOR_INTERVAL_S = 1.0
 """Time between two samples."""
 ASKED_S = 0.8
 """Longest wait for what others say, so that samples keep their second."""
@@ -57,7 +57,7 @@ class Monitor:
         self._last = await self._look()
         turn = 1
         while True:
-            await asyncio.sleep(max(0.0, started + turn * PERIOD_S - time.monotonic()))
+            await asyncio.sleep(max(0.0, started + turn * MONITOR_INTERVAL_S - time.monotonic()))
             now = await self._look()
             sample = SAMPLE.validate_python(_difference(self._last, now))
             self.write(sample if self.knows_all else replace(sample, ours_cores=None, known_cores=sample.ours_cores))
@@ -68,7 +68,7 @@ class Monitor:
         """This host first, since nothing there waits; then all others at once."""
         counted = _counters(self.roles(), self._listeners)
         stations = _each({role: meter.read() for role, meter in self.meters.items()})
-        inside = _each({name: look(gauge) for name, gauge in self.machines.items()})
+        inside = _each({name: read_gauge(gauge) for name, gauge in self.machines.items()})
         services = _each({name: status.read() for name, status in self.status.items()})
         station_readings, seen, statuses = await asyncio.gather(stations, inside, services)
         silent: Json = {"inside": None, "outside": None}
@@ -204,7 +204,7 @@ def _difference(before: Json, after: Json) -> Json:
         "unix_s": after["unix_s"],
         "seconds": seconds,
         "cpu_cores": cpu_cores(before["cpu"], after["cpu"], seconds),
-        "memory_bytes": {key: after["memory"].get(key) for key in MEMORY},
+        "memory_bytes": {key: after["memory"].get(key) for key in SAMPLED_MEMORY},
         "swap": rates(before["swap"], after["swap"], ("sin", "sout"), seconds),
         "disk": disk_rates(before["disk"], after["disk"], seconds),
         "network": network_rates(before["network"], after["network"], seconds),

@@ -22,9 +22,9 @@ from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.files import read_text
 
 POWERCAP = Path("/sys/class/powercap")
-PERIOD_S = 1.0
+POWER_INTERVAL_S = 1.0
 """Time between two samples."""
-TIMEOUT_S = 10.0
+POWER_TIMEOUT_S = 10.0
 """Longest time a command may take."""
 
 
@@ -106,7 +106,7 @@ class Command:
             raise PlatformError(f"The power meter `{self.command}` cannot be started: {error}.") from None
         try:
             # `wait_for` of Python 3.11 loses a cancellation that comes as the command ends: the run would never end.
-            async with asyncio.timeout(TIMEOUT_S):
+            async with asyncio.timeout(POWER_TIMEOUT_S):
                 out, _ = await process.communicate()
             return float(out.decode().split()[0])
         except (TimeoutError, ValueError, IndexError):
@@ -198,7 +198,7 @@ class PowerMeter:
                 self.samples.append((time.time(), watts))
                 self.file.write(json.dumps({"unix_s": self.samples[-1][0], "watts": watts}) + "\n")
             turn += 1
-            await asyncio.sleep(max(0.0, started + turn * PERIOD_S - time.monotonic()))
+            await asyncio.sleep(max(0.0, started + turn * POWER_INTERVAL_S - time.monotonic()))
 
     def mean(self, window: tuple[float, float]) -> tuple[float | None, int]:
         """Mean watts over a window of the wall clock, and of how many samples."""

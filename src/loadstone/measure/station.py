@@ -12,7 +12,7 @@ from loadstone.model.target import Endpoint
 
 Json = dict[str, Any]
 
-TIMEOUT_S = 0.5
+STATION_TIMEOUT_S = 0.5
 """Longest wait for an answer; the sample is left out then."""
 
 
@@ -35,7 +35,7 @@ class Meter:
     async def read(self) -> Json | None:
         """`{workers, at_ns, busy_ns}`, or None when it does not answer in time, or with something else."""
         with contextlib.suppress(OSError, ValueError):  # pydantic's errors are ValueErrors
-            return dict(_BUSY.validate_json(await get(self.at, self.path, TIMEOUT_S)))
+            return dict(_BUSY.validate_json(await get(self.at, self.path, STATION_TIMEOUT_S)))
         return None
 
 

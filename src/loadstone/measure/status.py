@@ -11,11 +11,11 @@ from loadstone.model.target import Endpoint
 
 Json = dict[str, Any]
 
-TIMEOUT_S = 0.5
+STATUS_TIMEOUT_S = 0.5
 """Longest wait for an answer; the sample is left out then."""
 
 
-class Look(Protocol):
+class ServiceStatus(Protocol):
     """What one look says."""
 
     @property
@@ -33,19 +33,19 @@ class StatusMeter:
 
     at: Endpoint
     path: str
-    reads: Callable[[str], Look]
+    reads: Callable[[str], ServiceStatus]
 
-    async def read(self) -> tuple[float, Look] | None:
+    async def read(self) -> tuple[float, ServiceStatus] | None:
         """When it was asked, in seconds, and what it says; None when it does not answer in time, or with something
         else.
         """
         with contextlib.suppress(OSError, ValueError):
             read_s = time.monotonic()
-            return read_s, self.reads((await get(self.at, self.path, TIMEOUT_S)).decode(errors="replace"))
+            return read_s, self.reads((await get(self.at, self.path, STATUS_TIMEOUT_S)).decode(errors="replace"))
         return None
 
 
-def figures(before: tuple[float, Look] | None, after: tuple[float, Look] | None) -> Json:
+def figures(before: tuple[float, ServiceStatus] | None, after: tuple[float, ServiceStatus] | None) -> Json:
     """What is, and how what grows grew in a second; nothing where it said nothing."""
     if after is None:
         return {"now": {}, "per_s": {}}

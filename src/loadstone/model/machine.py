@@ -38,7 +38,7 @@ class Lines(StrEnum):
 MINIMAL, DEBIAN = "minimal", "debian"
 """Images: a kernel and the reference server alone; a Debian root file system with packages."""
 
-Whole = Annotated[int, Field(ge=1, le=4096)]
+MachineCount = Annotated[int, Field(ge=1, le=4096)]
 
 
 class MachineSpec(Section):
@@ -47,10 +47,10 @@ class MachineSpec(Section):
     """
 
     platform: str = Field(default=PROCESS, description="the name of a platform")
-    count: Whole = Field(
+    count: MachineCount = Field(
         default=1, description="number of identical machines, 1 or more; users are distributed round robin"
     )
-    cpus: Whole | None = Field(default=None, description="cores or virtual CPUs, 1 or more")
+    cpus: MachineCount | None = Field(default=None, description="cores or virtual CPUs, 1 or more")
     memory: Annotated[int, Field(ge=64, le=1 << 22)] = Field(default=512, description="MiB of memory, 64 or more")
     image: str = Field(default=MINIMAL, description="`minimal`, `debian`, `debian+PACKAGE+...`, or an OCI image")
     network: NetworkKind = Field(default=NetworkKind.AUTO, description="`auto`, `bridge` or `user`")

@@ -61,7 +61,7 @@ def account(journal: ResourceJournal, name: str, cores: set[int]) -> Group | Non
 
 
 def _counted_unified(journal: ResourceJournal, name: str, cores: set[int]) -> Group:
-    path = _made(journal, ROOT / f"{journal.name}-{name}")
+    path = _make_group(journal, ROOT / f"{journal.name}-{name}")
     if cores:
         with contextlib.suppress(OSError):  # what runs in it is kept there by itself, if not by its group
             (ROOT / "cgroup.subtree_control").write_text("+cpuset")
@@ -70,10 +70,10 @@ def _counted_unified(journal: ResourceJournal, name: str, cores: set[int]) -> Gr
 
 
 def _counted_split(journal: ResourceJournal, name: str, cores: set[int]) -> Group:
-    path = _made(journal, ROOT / "cpuacct" / f"{journal.name}-{name}")
+    path = _make_group(journal, ROOT / "cpuacct" / f"{journal.name}-{name}")
     if not cores:
         return Group((path,), path / "cpuacct.usage")
-    group = _made(journal, ROOT / "cpuset" / f"{journal.name}-{name}")
+    group = _make_group(journal, ROOT / "cpuset" / f"{journal.name}-{name}")
     (group / "cpuset.mems").write_text((ROOT / "cpuset" / "cpuset.mems").read_text())
     (group / "cpuset.cpus").write_text(",".join(map(str, sorted(cores))))
     return Group((path, group), path / "cpuacct.usage")
@@ -96,7 +96,7 @@ def may_make_groups() -> bool:
 
 
 def _unified(journal: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Group:
-    path = _made(journal, ROOT / f"{journal.name}-{name}")
+    path = _make_group(journal, ROOT / f"{journal.name}-{name}")
     with contextlib.suppress(OSError):  # they are on already, or another process's task
         (ROOT / "cgroup.subtree_control").write_text("+cpu +memory")
     (path / "cpu.max").write_text(f"{cpus * PERIOD_US} {PERIOD_US}")
@@ -106,7 +106,8 @@ def _unified(journal: ResourceJournal, name: str, cpus: int, memory_mib: int) ->
 
 def _split(journal: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Group:
     cpu, account, memory = (
-        _made(journal, ROOT / controller / f"{journal.name}-{name}") for controller in ("cpu", "cpuacct", "memory")
+        _make_group(journal, ROOT / controller / f"{journal.name}-{name}")
+        for controller in ("cpu", "cpuacct", "memory")
     )
     (cpu / "cpu.cfs_period_us").write_text(str(PERIOD_US))
     (cpu / "cpu.cfs_quota_us").write_text(str(cpus * PERIOD_US))
@@ -114,7 +115,7 @@ def _split(journal: ResourceJournal, name: str, cpus: int, memory_mib: int) -> G
     return Group(tuple(dict.fromkeys((cpu, account, memory))), account / "cpuacct.usage")
 
 
-def _made(journal: ResourceJournal, path: Path) -> Path:
+def _make_group(journal: ResourceJournal, path: Path) -> Path:
     journal.note("group", path=str(path))
     path.mkdir(exist_ok=True)
     return path

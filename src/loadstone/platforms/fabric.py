@@ -36,14 +36,14 @@ RULE_PRIORITY = 5100
 """Of the first of a network's two routing rules: behind the kernel's own, before those that others make."""
 
 
-def _apart() -> None:
+def _forget_inherited() -> None:
     """What the network library forks must not share the event loop's ear: a signal to it would be heard as ours."""
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
 
 
-os.register_at_fork(after_in_child=_apart)
+os.register_at_fork(after_in_child=_forget_inherited)
 
 
 @dataclass(frozen=True)

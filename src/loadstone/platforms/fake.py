@@ -19,7 +19,7 @@ from loadstone.platforms.routing import LOOPBACK
 
 Json = dict[str, Any]
 
-KNOWN = ("backend", "web", "station", "echo")
+FAKE_PROGRAMS = ("backend", "web", "station", "echo")
 """Roles that a fake server plays; all others end at once."""
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nfake"
 
@@ -56,7 +56,7 @@ class FakeMachine(LocalMachine):
         claim(self.services, role, self.name)
         if command[0] != SERVER and "/" in command[0]:
             raise ServiceError(f"`{command[0]}` cannot be started: there is nothing here")
-        if command[0] != SERVER or command[1] not in KNOWN:
+        if command[0] != SERVER or command[1] not in FAKE_PROGRAMS:
             raise ServiceError(f"`{' '.join(command[:2])}` ended with code 2 instead of getting ready: no such thing")
         server = await asyncio.start_server(_answer, LOOPBACK, 0)
         port = server.sockets[0].getsockname()[1]

@@ -29,7 +29,7 @@ Json = dict[str, Any]
 __all__ = ["JOURNAL", "LOCK", "ResourceJournal", "open_journal", "private_folder", "reap", "runtime_folder"]
 
 JOURNAL = "journal.jsonl"
-POLL_INTERVAL_S = 0.01
+PROCESS_END_POLL_INTERVAL_S = 0.01
 FORGOTTEN_S = 60.0
 """Age of a folder that nobody will lock any more."""
 GONE_S = 5.0
@@ -119,7 +119,7 @@ def remove_group(path: Path) -> bool:
         with contextlib.suppress(OSError):
             path.rmdir()
             break
-        time.sleep(POLL_INTERVAL_S)
+        time.sleep(PROCESS_END_POLL_INTERVAL_S)
     return not path.is_dir()
 
 

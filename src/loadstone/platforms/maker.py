@@ -29,7 +29,7 @@ class MachineMaker:
         """A machine; without lines of its own its services listen at the host's address `listen`. Raises
         PlatformError.
         """
-        platform = await able(spec)
+        platform = await require_platform(spec)
         attachment = platform.attachment(spec)
         linked = networks if attachment is not Attachment.NONE else ()
         nics = {network: await self._link(name, spec, network, attachment) for network in linked}
@@ -53,7 +53,7 @@ async def open_maker(logs: Path, block: IPv4Network = BLOCK) -> AsyncIterator[Ma
         yield MachineMaker(logs, journal, Fabric(journal, block), stack)
 
 
-async def able(spec: MachineSpec) -> Platform:
+async def require_platform(spec: MachineSpec) -> Platform:
     """The platform of a machine; raises PlatformError with its reason when it cannot make it here."""
     platform = platform_kind(spec.platform).maker
     missing = await platform.missing(spec)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from loadstone.model.numbers import rounded
 from loadstone.model.records.manifest import HostFacts, ProfileRecord
 
-APART = ("mitigations", "cgroup_limits", "hardware")
+SEPARATE_SETTINGS = ("mitigations", "cgroup_limits", "hardware")
 """Facts of the host that have lists of their own."""
 
 
@@ -24,7 +24,7 @@ def versions_and_host(versions: Mapping[str, str | None], host: HostFacts) -> It
     for key, version in versions.items():
         yield key, version or "unknown"
     for key, value in asdict(host).items():
-        if key not in APART:
+        if key not in SEPARATE_SETTINGS:
             yield key.replace("_", " "), "unknown" if value is None else _text(value)
 
 

@@ -11,7 +11,7 @@ from loadstone.model.records.events import Exchange
 Json = dict[str, Any]
 
 
-HIDDEN = "***"
+REDACTED = "***"
 CREDENTIALS = ("authorization", "proxy-authorization", "cookie", "set-cookie")
 """Fields of a head that let their holder into a session."""
 
@@ -43,12 +43,12 @@ def _hidden_line(line: str) -> str:
     if not colon or kind not in CREDENTIALS:
         return line
     if kind == "cookie":
-        shown = "; ".join(f"{pair.partition('=')[0].strip()}={HIDDEN}" for pair in text.split(";"))
+        shown = "; ".join(f"{pair.partition('=')[0].strip()}={REDACTED}" for pair in text.split(";"))
     elif kind == "set-cookie":
         pair, semicolon, attributes = text.partition(";")
-        shown = f"{pair.partition('=')[0].strip()}={HIDDEN}{semicolon}{attributes}"
+        shown = f"{pair.partition('=')[0].strip()}={REDACTED}{semicolon}{attributes}"
     else:
-        shown = f"{text.strip().partition(' ')[0]} {HIDDEN}" if " " in text.strip() else HIDDEN
+        shown = f"{text.strip().partition(' ')[0]} {REDACTED}" if " " in text.strip() else REDACTED
     return f"{name}: {shown}"
 
 

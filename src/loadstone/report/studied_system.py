@@ -32,11 +32,13 @@ def system_in_words(manifest: StudyManifest, runs: Sequence[RunSummary]) -> str:
         each = (f"{side} {target}".strip() for side, target in sorted(targets.items()))
         return f"managed elsewhere: {', '.join(each)}"
     settings = manifest.system.settings.items()
-    settings_text = [f"{name.replace('_', ' ')} {_said(value)}" for name, value in settings if _is_shown(name, value)]
+    settings_text = [
+        f"{name.replace('_', ' ')} {_setting_text(value)}" for name, value in settings if _is_shown(name, value)
+    ]
     return ", ".join([f"kind {manifest.system.kind}", *settings_text])
 
 
-def _said(value: object) -> str:
+def _setting_text(value: object) -> str:
     """A setting in words; an end of the network as it is written in addresses."""
     if isinstance(value, Mapping):
         ends = {"host", "port"} == set(value)

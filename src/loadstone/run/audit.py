@@ -13,7 +13,7 @@ from loadstone.store.folder import RunFolder
 from loadstone.store.read import AUDIT, HASHES
 
 PATH = "/audit"
-TIMEOUT_S = 60.0
+AUDIT_TIMEOUT_S = 60.0
 """Longest time for an audit."""
 
 
@@ -63,7 +63,7 @@ async def read_holdings(target: Target) -> Holdings | None:
     if target.http is None:
         return None
     with contextlib.suppress(OSError, ValueError):  # pydantic's errors are ValueErrors
-        return Holdings.read(await get(target.http, PATH, TIMEOUT_S))
+        return Holdings.read(await get(target.http, PATH, AUDIT_TIMEOUT_S))
     return None
 
 

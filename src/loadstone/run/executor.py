@@ -31,7 +31,7 @@ from loadstone.testbed import Testbed
 
 Listener = Callable[[Event], object]
 
-POLL_INTERVAL_S = 0.5
+EXECUTOR_POLL_INTERVAL_S = 0.5
 """Time between two looks whether all parts of the system are alive."""
 PREPARE_S = 1800.0
 """Longest time for filling mailboxes and the like before the start."""
@@ -265,7 +265,7 @@ class Executor:
         sampling = asyncio.create_task(monitor.run())
         try:
             while not sampling.done():
-                await asyncio.sleep(POLL_INTERVAL_S)
+                await asyncio.sleep(EXECUTOR_POLL_INTERVAL_S)
                 self._note_dead()
             if error := sampling.exception():
                 self._note("the monitor", str(error))

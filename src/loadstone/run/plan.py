@@ -42,7 +42,7 @@ from loadstone.model.workload.values import (
     User,
     Uuid,
     Value,
-    Words,
+    WordValues,
     Zipf,
 )
 from loadstone.workloads.check import TARGET, filled
@@ -442,7 +442,7 @@ def _new_each_time(value: Counter | Unique | Uuid | Now) -> Json:
             return {"kind": "now", "form": value.form}
 
 
-def _chosen(value: Choice | Table | Environment | Words | Text) -> Json:
+def _chosen(value: Choice | Table | Environment | WordValues | Text) -> Json:
     """Generators of texts that stand in the declaration."""
     match value:
         case Choice():
@@ -452,7 +452,7 @@ def _chosen(value: Choice | Table | Environment | Words | Text) -> Json:
             return {"kind": "table", **table, "weights": _list(value.weights), **({"own": True} if value.own else {})}
         case Environment():
             return {"kind": "secret", "variable": value.variable}
-        case Words():
+        case WordValues():
             return {"kind": "words", "words": list(value.words), "count": value.count, "separator": value.separator}
         case Text():
             return {"kind": "text", "text": value.text}

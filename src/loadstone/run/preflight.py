@@ -24,7 +24,7 @@ from loadstone.run.plan import target_plan
 
 STEP_S = 2.0
 """Longest time for a name, a connection, a TLS handshake."""
-ANSWER_S = 10.0
+PREFLIGHT_ANSWER_TIMEOUT_S = 10.0
 """Longest time to the first byte of an answer; the slowest pages that anybody waits for take less."""
 ATTEMPTS = 3
 """Requests to a server that closes connections without an answer: what a few users would meet, a run counts."""
@@ -79,17 +79,17 @@ class Seen:
 _SEEN = TypeAdapter(Seen)
 
 
-async def look(target: Target, workloads: Sequence[Workload]) -> tuple[str, ...]:
+async def check_target(target: Target, workloads: Sequence[Workload]) -> tuple[str, ...]:
     """What is to be known of the way to the target, as sentences. Raises UsageError with the cause and a remedy where a
     side of it cannot be measured.
     """
     protocols = {workload.connections.protocol if workload.connections else "http1" for workload in workloads}
     if "null" in protocols:
         return ()
-    request = _asked(workloads)
+    request = _first_request(workloads)
     first = request if protocols == {"http1"} else ""  # what else is spoken, drivers alone speak
     sides = ((target.http, None), (target.https, _context(target) if target.https else None))
-    await asyncio.gather(*(_look(side, context, first) for side, context in sides if side is not None))
+    await asyncio.gather(*(_check_side(side, context, first) for side, context in sides if side is not None))
     protocol = "http2" if "http2" in protocols else "http1"
     return (*_proxies(target), *await _look_by_driver(target, protocol, request))
 
@@ -165,7 +165,7 @@ def _proxies(target: Target) -> Iterator[str]:
             yield f"The environment names a proxy for {scheme}; the driver does not use it and connects directly."
 
 
-def _asked(workloads: Sequence[Workload]) -> str:
+def _first_request(workloads: Sequence[Workload]) -> str:
     """What users ask for anyway, if there is a page that needs no values; servers of WebSockets may know GET alone (RFC
     6455, section 4.1).
     """
@@ -195,7 +195,7 @@ class _ClosedError(UsageError):
     """A connection was taken, and closed without an answer."""
 
 
-async def _look(side: Endpoint, context: ssl.SSLContext | None, request: str) -> None:
+async def _check_side(side: Endpoint, context: ssl.SSLContext | None, request: str) -> None:
     for _ in range(ATTEMPTS - 1):
         with contextlib.suppress(_ClosedError):
             return await _ask(side, context, request)
@@ -275,10 +275,10 @@ async def _first_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
     """Any answer is one: what it must be, the workload says."""
     try:
         writer.write(f"{request}\r\nUser-Agent: loadstone\r\nAccept: */*\r\nConnection: close\r\n\r\n".encode())
-        head = await asyncio.wait_for(reader.readexactly(len("HTTP/")), ANSWER_S)
+        head = await asyncio.wait_for(reader.readexactly(len("HTTP/")), PREFLIGHT_ANSWER_TIMEOUT_S)
     except TimeoutError:
         raise UsageError(
-            f"{about} accepts connections, but sent no response within {ANSWER_S:g} s. Check its log."
+            f"{about} accepts connections, but sent no response within {PREFLIGHT_ANSWER_TIMEOUT_S:g} s. Check its log."
         ) from None
     except ssl.SSLError as error:
         _refuse_without_identity(error, about)

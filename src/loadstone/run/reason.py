@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
-HIDDEN = frozenset({"script", "style", "head", "noscript", "template", "svg", "nav", "header", "footer", "select"})
+UNREAD_ELEMENTS = frozenset(
+    {"script", "style", "head", "noscript", "template", "svg", "nav", "header", "footer", "select"}
+)
 """Elements whose text gives no reason."""
 BLOCKS = frozenset({"p", "div", "li", "h1", "h2", "h3", "h4", "td", "tr", "br", "section", "article", "pre", "label"})
 """Elements after which a sentence ends."""
@@ -83,7 +85,7 @@ class _Text(HTMLParser):
         """Takes text that is shown."""
         if self._open[-1:] == ["title"] and "svg" not in self._open:
             self.title += data
-        elif HIDDEN.isdisjoint(self._open):
+        elif UNREAD_ELEMENTS.isdisjoint(self._open):
             self.text += data
 
 

@@ -115,7 +115,7 @@ async def _execute(
     authority = None
     if isinstance(spec.system, Target):
         authority = spec.system.authority_pem
-        seen = await preflight.look(spec.system, [part.workload for part in spec.parts])
+        seen = await preflight.check_target(spec.system, [part.workload for part in spec.parts])
         folder.change(notices=(*seen, *_notices(spec, spec.system)))
     logs = folder.path / LOGS
     async with (

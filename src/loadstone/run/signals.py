@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Signals that ask for an end: from the keyboard, from others, and when the terminal goes away."""
 
 
@@ -19,12 +19,12 @@ _elsewhere: set["Signals"] = set()
 def relayed() -> Iterator[None]:
     """Tells the runs of all other threads of every signal until the block ends; for the main thread."""
     loop = asyncio.get_running_loop()
-    for number in ENDING:
+    for number in ENDING_SIGNALS:
         loop.add_signal_handler(number, _relay)
     try:
         yield
     finally:
-        for number in ENDING:
+        for number in ENDING_SIGNALS:
             loop.remove_signal_handler(number)
 
 
@@ -52,7 +52,7 @@ class Signals:
         if not self._is_main:
             _elsewhere.add(self)
             return self
-        for number in ENDING:
+        for number in ENDING_SIGNALS:
             self._loop.add_signal_handler(number, self._hear)
         return self
 
@@ -61,7 +61,7 @@ class Signals:
     ) -> None:
         _elsewhere.discard(self)
         if self._is_main:
-            for number in ENDING:
+            for number in ENDING_SIGNALS:
                 self._loop.remove_signal_handler(number)
 
     def hear_soon(self) -> None:

@@ -13,7 +13,7 @@ from loadstone.run import preflight
 from loadstone.run.driver import Document, check_plan, driving, running
 from loadstone.run.plan import Part, Timing, make_plan
 
-LONGEST_S = 600.0
+LONGEST_VISIT_S = 600.0
 """A visit is over by then, or given up."""
 MOST_OPERATIONS = 50
 """A visit that has no end is left after so many."""
@@ -33,7 +33,7 @@ async def visit(workload: Workload, target: Target, seed: int, log: Path) -> Asy
     """
     plan = visit_plan(workload, target, seed)
     check_plan(plan)
-    await preflight.look(target, [workload])
+    await preflight.check_target(target, [workload])
     exchanges: list[Exchange] = []
     count = 0
     async with driving(running(plan), log) as driver:
@@ -50,7 +50,7 @@ async def visit(workload: Workload, target: Target, seed: int, log: Path) -> Asy
 
 def visit_plan(workload: Workload, target: Target, seed: int) -> Document:
     """The plan of one traced visit: a user who arrives at once and never pauses."""
-    phases = Phases(ramp_up_s=0, warm_up_s=0, steady_s=LONGEST_S, ramp_down_s=0)
+    phases = Phases(ramp_up_s=0, warm_up_s=0, steady_s=LONGEST_VISIT_S, ramp_down_s=0)
     plan = make_plan([Part(workload, Population(1), (target,))], Timing(phases, seed))
     (part,) = plan["parts"]
     arrivals = {"kind": "arrivals", "process": {"kind": "constant"}, "path": {"kind": "trace", "at_ns": [1]}}

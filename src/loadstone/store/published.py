@@ -20,7 +20,7 @@ from loadstone.store.documents import Raw, checked, open_regular
 Cells = dict[tuple[str, str, str], str]
 """Values by table, page and column."""
 
-OURS = {"ecommerce": "shopping"}
+SHIPPED_NAMES = {"ecommerce": "shopping"}
 """Workloads that have another name here."""
 TOTAL = "Total"
 LARGEST = 1e12
@@ -36,7 +36,7 @@ def read_published(file: Path) -> dict[str, dict[str, IterationFigures]]:
     """Iterations by workload and column. Raises StoreError."""
     cells: dict[str, Cells] = {}
     for workload, table, page, column, value in _rows(file):
-        table_cells = cells.setdefault(OURS.get(workload, workload), {})
+        table_cells = cells.setdefault(SHIPPED_NAMES.get(workload, workload), {})
         table_cells[_kind(table), page, column] = value
         if _kind(table) == "requests":
             table_cells["seconds", TOTAL, column] = _seconds(file, table)

@@ -8,7 +8,7 @@ from loadstone.model.figures import FOREIGN_CPU_PCT
 from loadstone.model.records.check import CheckId
 from loadstone.study.summary import RunSummary
 
-FULL = 0.85
+FULL_RESOURCE_SHARE = 0.85
 """Share of a resource from which requests queue for it most of the time: an M/M/1 queue holds six there."""
 WAITING = 0.3
 """Share of the host's time in which it waits for its disks, from which those are what it waits for."""
@@ -54,7 +54,7 @@ def _full(run: RunSummary) -> Iterator[Bottleneck]:
         (SYSTEM, metrics.get("server_cpu", 0.0), capacity.get("server_cores", 0.0)),
         (HOST, metrics.get("host_cpu", 0.0), cores),
     ):
-        if held and used >= FULL * held:
+        if held and used >= FULL_RESOURCE_SHARE * held:
             yield Bottleneck(name, used / held)
     if monitors.get("host.swap_in_per_s", 0.0) + monitors.get("host.swap_out_per_s", 0.0) > 0:
         yield Bottleneck(MEMORY)

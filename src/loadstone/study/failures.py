@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import scipy
 
-from loadstone.judge.statistics import LEVEL, fewer_of, paired_rise, unpaired_rise
+from loadstone.judge.statistics import CONFIDENCE_LEVEL, fewer_of, paired_rise, unpaired_rise
 from loadstone.model.numbers import chance, three_digits
 from loadstone.study.summary import RunSummary
 
@@ -56,26 +56,26 @@ class FailureComparison:
     @property
     def has_more_errors(self) -> bool:
         """Whether more operations of B end in an error, beyond chance."""
-        return self.errors_p <= 1 - LEVEL
+        return self.errors_p <= 1 - CONFIDENCE_LEVEL
 
     @property
     def has_fewer_good(self) -> bool:
         """Whether fewer operations of B are good, beyond chance or by `FEWER_POINTS`."""
         if self.good_a is None or self.good_b is None:
             return False
-        return self.good_p <= 1 - LEVEL or self.good_b < self.good_a - FEWER_POINTS
+        return self.good_p <= 1 - CONFIDENCE_LEVEL or self.good_b < self.good_a - FEWER_POINTS
 
     @property
     def passes_less(self) -> bool:
         """Whether B passes less often, beyond chance."""
-        return self.passed_b * self.runs_a < self.passed_a * self.runs_b and self.passing_p <= 1 - LEVEL
+        return self.passed_b * self.runs_a < self.passed_a * self.runs_b and self.passing_p <= 1 - CONFIDENCE_LEVEL
 
     @property
     def lacks_good(self) -> bool:
         """Whether fewer operations of B are good, both beyond chance and by `FEWER_POINTS`."""
         if self.good_a is None or self.good_b is None:
             return False
-        return self.good_p <= 1 - LEVEL and self.good_b < self.good_a - FEWER_POINTS
+        return self.good_p <= 1 - CONFIDENCE_LEVEL and self.good_b < self.good_a - FEWER_POINTS
 
     @property
     def is_worse(self) -> bool:

@@ -109,7 +109,7 @@ def read_study(file: Path, kinds: Mapping[str, type[Section]], overrides: Sequen
     fields: dict[str, Any] = {
         kind: document.take((kind,), section, content[kind]) for kind, section in kinds.items() if kind in content
     }
-    target = _beside(file, target)
+    target = _resolve_authority(file, target)
     _check_names(document, loads, profile, target)
     if not fields:
         _check_loaded(document, loads)
@@ -271,7 +271,7 @@ def _from(file: Path, load: LoadEntry) -> LoadEntry:
     return load.model_copy(update=changes)
 
 
-def _beside(file: Path, target: TargetSection | None) -> TargetSection | None:
+def _resolve_authority(file: Path, target: TargetSection | None) -> TargetSection | None:
     """A certificate's path counts from the study file."""
     if target is None or target.authority is None:
         return target

@@ -108,7 +108,7 @@ def _number(text: str, least: float, most: float) -> float:
     return value
 
 
-def _whole(text: str, least: int, most: int) -> int:
+def _whole_number(text: str, least: int, most: int) -> int:
     if not text.isdigit() or not least <= int(text) <= most:
         raise UsageError(f"`{text}` is not a valid whole number. Use {least} to {most}.")
     return int(text)
@@ -119,7 +119,7 @@ def _loaded(spec: RunSpec, load: Callable[[Load], Load]) -> RunSpec:
 
 
 def _sessions(spec: RunSpec, text: str) -> RunSpec:
-    return _loaded(spec, lambda load: Population(_whole(text, 1, MOST_SESSIONS)))
+    return _loaded(spec, lambda load: Population(_whole_number(text, 1, MOST_SESSIONS)))
 
 
 def _rate(spec: RunSpec, text: str) -> RunSpec:
@@ -163,7 +163,7 @@ def _pacing(spec: RunSpec, text: str) -> RunSpec:
 
 
 def _server_threads(spec: RunSpec, text: str) -> RunSpec:
-    return replace(spec, system=replace(_reference(spec, "threads"), threads=_whole(text, 1, 4096)))
+    return replace(spec, system=replace(_reference(spec, "threads"), threads=_whole_number(text, 1, 4096)))
 
 
 def _server_cores(spec: RunSpec, text: str) -> RunSpec:
@@ -199,7 +199,7 @@ def _tls(spec: RunSpec, text: str) -> RunSpec:
 
 def _directories(spec: RunSpec, text: str) -> RunSpec:
     """Of static files: as many are written, and asked for."""
-    count = _whole(text, 1, 99_999)
+    count = _whole_number(text, 1, 99_999)
 
     def change(workload: Workload) -> Workload:
         drawn = workload.values.get("directory")
@@ -236,7 +236,9 @@ def _backend(name: str) -> Callable[[RunSpec, str], RunSpec]:
 def _machines(spec: RunSpec, text: str) -> RunSpec:
     """`2x4`: two machines of four CPUs."""
     count, _, cpus = text.partition("x")
-    return _machine("cpus")(_machine("count")(spec, str(_whole(count, 1, 4096))), str(_whole(cpus, 1, 4096)))
+    return _machine("cpus")(
+        _machine("count")(spec, str(_whole_number(count, 1, 4096))), str(_whole_number(cpus, 1, 4096))
+    )
 
 
 def _reference(spec: RunSpec, field: str) -> Reference:
@@ -258,7 +260,7 @@ def _fault(spec: RunSpec, text: str) -> RunSpec:
 
 
 def _driver_threads(spec: RunSpec, text: str) -> RunSpec:
-    return replace(spec, threads=_whole(text, 1, 4096))
+    return replace(spec, threads=_whole_number(text, 1, 4096))
 
 
 def _station(name: str) -> Callable[[RunSpec, str], RunSpec]:

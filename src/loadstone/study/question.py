@@ -67,19 +67,19 @@ class QuestionSet(Generic[A]):
 
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run of the first question that is not answered."""
-        nexts = (question.next(_of(runs, question.workload)) for question in self.questions)
+        nexts = (question.next(_runs_of(runs, question.workload)) for question in self.questions)
         return next((request for request in nexts if request is not None), None)
 
     def left(self, runs: Sequence[RunSummary]) -> int:
         """Runs left in all of them."""
-        return sum(question.left(_of(runs, question.workload)) for question in self.questions)
+        return sum(question.left(_runs_of(runs, question.workload)) for question in self.questions)
 
     def answers(self, runs: Sequence[RunSummary]) -> tuple[A, ...]:
         """The answers, workload by workload."""
-        return tuple(question.answer(_of(runs, question.workload)) for question in self.questions)
+        return tuple(question.answer(_runs_of(runs, question.workload)) for question in self.questions)
 
 
-def _of(runs: Sequence[RunSummary], workload: str) -> list[RunSummary]:
+def _runs_of(runs: Sequence[RunSummary], workload: str) -> list[RunSummary]:
     return [run for run in runs if run.request.workload == workload]
 
 

@@ -14,7 +14,7 @@ from loadstone.model.target import Addresses
 from loadstone.model.workload import MOST_SOURCES
 from loadstone.model.workload.bounds import NotNegative, Percent, Positive
 
-Whole = Annotated[int, Field(ge=1)]
+CountAtLeastOne = Annotated[int, Field(ge=1)]
 
 
 class StudyHeader(Section):
@@ -43,7 +43,9 @@ class LoadEntry(Section):
         default=POISSON, description="`poisson`, `constant`, `bursty` or `self-similar`, the latter two as `bursty:25`"
     )
     trace: Path | None = Field(default=None, description="path of a file with arrival times in seconds, one per line")
-    most_sessions: Whole = Field(default=MOST_AT_ONCE, description="largest number of simultaneous sessions, 1 or more")
+    most_sessions: CountAtLeastOne = Field(
+        default=MOST_AT_ONCE, description="largest number of simultaneous sessions, 1 or more"
+    )
 
     @property
     def is_loaded(self) -> bool:
@@ -75,7 +77,7 @@ class ProfileSection(Section):
     """Length of the steady state in seconds. Default: as in the profile."""
     ramp_down_s: NotNegative | None = Field(default=None, description="seconds, 0 or more")
     """Length of the ramp-down in seconds. Default: as in the profile."""
-    iterations: Whole | None = Field(default=None, description="a whole number, 1 or more")
+    iterations: CountAtLeastOne | None = Field(default=None, description="a whole number, 1 or more")
     """Number of times that the run is made. Default: as in the profile."""
 
 
@@ -102,9 +104,9 @@ class TargetSection(Section):
 class ServerSection(ServiceChoices):
     """How the reference server runs, and which services it has."""
 
-    threads: Whole | None = Field(default=None, description="a whole number, 1 or more")
+    threads: CountAtLeastOne | None = Field(default=None, description="a whole number, 1 or more")
     """Threads of the reference server."""
-    cores: Whole | None = Field(default=None, description="cores it may use, a whole number, 1 or more")
+    cores: CountAtLeastOne | None = Field(default=None, description="cores it may use, a whole number, 1 or more")
 
     @property
     def services(self) -> ServiceChoices:
@@ -117,7 +119,7 @@ class DriverSection(Section):
 
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=1, description="a whole number, 0 or more")
     """Seed of all random values."""
-    threads: Whole | None = Field(default=None, description="a whole number, 1 or more")
+    threads: CountAtLeastOne | None = Field(default=None, description="a whole number, 1 or more")
     """Threads of the driver."""
     lag_share_pct: Percent = Field(default=100 * LAG_SHARE, description="largest lag p99, in % of the shortest limit")
     cpu_pct: Percent = Field(default=DRIVER_CPU_PCT, description="largest share of a core that a driver thread may use")

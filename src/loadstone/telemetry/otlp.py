@@ -25,7 +25,7 @@ from loadstone.model.target import Endpoint, encoded
 from loadstone.telemetry.tally import BOUNDS_S, Buckets, PartTally, Tally
 
 EVERY_S = 2.0
-TIMEOUT_S = 5.0
+COLLECTOR_TIMEOUT_S = 5.0
 """Longest time for one message and its answer, all together."""
 Points = Mapping[tuple[tuple[str, str], ...], int]
 """Labels and a figure."""
@@ -161,7 +161,7 @@ class _Collector:
     async def take(self, body: bytes) -> None:
         """Sends a message. Raises OSError, and ValueError for an answer that does not say that it was taken."""
         headers = {"content-type": "application/x-protobuf"}
-        answer = await ask("POST", self.at, self.path, TIMEOUT_S, headers, body, self.trusting)
+        answer = await ask("POST", self.at, self.path, COLLECTOR_TIMEOUT_S, headers, body, self.trusting)
         if not 200 <= answer.status < 300:
             raise ValueError(f"it answers {answer.status} {answer.reason}")
 

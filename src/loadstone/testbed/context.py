@@ -10,7 +10,7 @@ from loadstone.host.cores import core_list
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PRIVATE, PUBLIC, MachineSpec
 from loadstone.platforms.contract import Attachment, Machine
-from loadstone.platforms.maker import MachineMaker, able, open_maker
+from loadstone.platforms.maker import MachineMaker, open_maker, require_platform
 from loadstone.platforms.registry import platform_kind
 
 LOOPBACK = "127.0.0.1"
@@ -76,7 +76,7 @@ async def open_testbed(logs: Path, fleet: OpenFleet | None = None) -> AsyncItera
 async def refuse_impossible(specs: Iterable[MachineSpec]) -> None:
     """Raises PlatformError for a machine that cannot be made here, before anything is made."""
     for spec in specs:
-        await able(spec)
+        await require_platform(spec)
         for turn in spec.pin.split("/") if spec.pin else ():
             core_list(turn)
         is_bridged(spec)

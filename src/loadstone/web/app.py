@@ -35,7 +35,7 @@ Next = Callable[[Request], Awaitable[Response]]
 COOKIE = "loadstone_token"
 LONGEST_PAGE = 6
 """Digits of a page's number."""
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; script-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -49,7 +49,7 @@ def make_app(results: Path, token: str | None = None) -> Starlette:
     middleware = [Middleware(BaseHTTPMiddleware, dispatch=_guarded)]
     if token is None:
         # A page elsewhere may make its own name point here; the name it asks for gives it away.
-        middleware.append(Middleware(TrustedHostMiddleware, allowed_hosts=list(LOOPBACK)))
+        middleware.append(Middleware(TrustedHostMiddleware, allowed_hosts=list(LOOPBACK_HOSTS)))
     else:
         middleware.append(Middleware(BaseHTTPMiddleware, dispatch=_only_with(token)))
     return Starlette(
@@ -66,7 +66,7 @@ def make_app(results: Path, token: str | None = None) -> Starlette:
             Route("/pairs/metrics", pages.pair_metrics),
         ],
         middleware=middleware,
-        exception_handlers={LoadstoneError: _said},
+        exception_handlers={LoadstoneError: _error_page},
     )
 
 
@@ -146,7 +146,7 @@ class Pages:
         return HTMLResponse(self.templates.get_template(name).render(**content))
 
 
-async def _said(request: Request, error: Exception) -> Response:
+async def _error_page(request: Request, error: Exception) -> Response:
     """Errors of ours are for the person at the screen."""
     status = 404 if isinstance(error, StoreError) else 400
     return PlainTextResponse(f"{error}\n", status_code=status)

@@ -22,9 +22,9 @@ from loadstone.web.listing import running
 Message = dict[str, Any]
 """What a page is told; the script beside this reads it."""
 
-PERIOD_S = 0.5
+LIVE_UPDATE_INTERVAL_S = 0.5
 """Time between two looks at the files."""
-LOOK_S = 1.0
+RESULTS_POLL_INTERVAL_S = 1.0
 """Least time between two looks at all folders for a run that is under way, however many pages ask."""
 
 
@@ -73,7 +73,7 @@ class Lookout:
     async def running(self) -> Path | None:
         """The run that is under way, as of a moment ago."""
         async with self._lock:
-            if time.monotonic() - self._at_s >= LOOK_S:
+            if time.monotonic() - self._at_s >= RESULTS_POLL_INTERVAL_S:
                 self._seen = await run_in_threadpool(running, self.results)
                 self._at_s = time.monotonic()
         return self._seen
@@ -105,7 +105,7 @@ async def follow(lookout: Lookout) -> AsyncIterator[Message]:
         elif not told_idle:
             told_idle = True
             yield {"kind": "idle"}
-        await asyncio.sleep(PERIOD_S)
+        await asyncio.sleep(LIVE_UPDATE_INTERVAL_S)
 
 
 def second(interval: Interval, names: Sequence[str]) -> Message:

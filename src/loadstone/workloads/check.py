@@ -7,7 +7,7 @@ from loadstone.model.reading import Document, suggest
 from loadstone.model.workload import Workload
 from loadstone.model.workload.mix import END, Mix, MixKind, State
 from loadstone.model.workload.operation import EmbeddedFile, Operation, RateLimit, Request, TimeLimit, pairs_of
-from loadstone.model.workload.values import Choice, Exponential, Table, Text, Uniform, Value, Words, Zipf
+from loadstone.model.workload.values import Choice, Exponential, Table, Text, Uniform, Value, WordValues, Zipf
 
 ACCEPTED = "gzip, deflate, br, zstd"
 """Content codings as browsers ask for them over TLS, all of which the driver decodes."""
@@ -74,10 +74,10 @@ def value_names(values: dict[str, Value]) -> Iterable[str]:
 def _known_names(workload: Workload) -> set[str]:
     states = workload.mix.states.values() if workload.mix is not None else ()
     set_names = {name for state in states for name in state.set}
-    return {*value_names(workload.values), *_found(workload), *set_names}
+    return {*value_names(workload.values), *_extracted_names(workload), *set_names}
 
 
-def _found(workload: Workload) -> set[str]:
+def _extracted_names(workload: Workload) -> set[str]:
     """Names of what is known from answers: extracted from them, or set after them."""
     requests = [request for operation in workload.operations.values() for request in (operation, *operation.around)]
     return {extract.value for request in requests for extract in request.extract} | {
@@ -175,7 +175,7 @@ def _known_texts(workload: Workload, name: str, depth: int = 0) -> Iterable[str]
         yield from (row[place] for row in value.rows if place < len(row))
     elif isinstance(value, Choice):
         yield from value.values
-    elif isinstance(value, Words):
+    elif isinstance(value, WordValues):
         yield from (*value.words, value.separator)
     elif isinstance(value, Text) and depth < DEEPEST_TEXT:
         yield value.text
@@ -257,7 +257,7 @@ def _check_embedded(workload: Workload, document: Document, path: tuple[str, ...
 
 
 def _check_values(workload: Workload, document: Document) -> None:
-    known, extracted = _known_names(workload), _found(workload)
+    known, extracted = _known_names(workload), _extracted_names(workload)
     states = set(workload.states()) if workload.mix is not None else None
     for name, value in workload.values.items():
         path = ("values", name)

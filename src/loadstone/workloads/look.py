@@ -18,7 +18,7 @@ CODINGS = "gzip, deflate, br, zstd"
 
 
 @dataclass(frozen=True)
-class Look:
+class SitePreview:
     """A workload's text, and the site that it is for."""
 
     name: str
@@ -31,7 +31,7 @@ def is_address(text: str) -> bool:
     return text.partition("://")[0].lower() in SCHEMES
 
 
-def look_at(addresses: Sequence[str]) -> Look:
+def look_at(addresses: Sequence[str]) -> SitePreview:
     """The workload whose users each open one of these pages, all equally often. Raises UsageError for addresses that
     are none, or of several sites.
     """
@@ -44,7 +44,7 @@ def look_at(addresses: Sequence[str]) -> Look:
         path = (part.path or "/") + (f"?{part.query}" if part.query else "")
         operations.setdefault(_free(name_of(part.path, "home", "page"), operations), path)
     name = name_of(parts[0].hostname or "", "site", "site").lower().replace("_", "-")
-    return Look(name, _text(name, operations), next(iter(sites)))
+    return SitePreview(name, _text(name, operations), next(iter(sites)))
 
 
 def _parts(address: str) -> SplitResult:

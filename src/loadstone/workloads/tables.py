@@ -33,14 +33,14 @@ def _filled(document: Document, folder: Path, name: str, value: Any) -> Any:
     if not isinstance(value, dict) or value.get("kind") != "table" or not isinstance(value.get("file"), str):
         return value
     try:
-        columns, rows = _read(_beside(folder, value["file"]))
+        columns, rows = _read(_table_file(folder, value["file"]))
     except (OSError, UsageError, ValueError, csv.Error) as error:
         document.problem(("values", name, "file"), f"`{value['file']}` cannot be read: {error}", REMEDY)
         return {**value, "columns": ["unread"], "rows": [["unread"]]}
     return {**value, "columns": columns, "rows": rows}
 
 
-def _beside(folder: Path, name: str) -> Path:
+def _table_file(folder: Path, name: str) -> Path:
     """A file of the workload's folder; raises ValueError for one elsewhere, which nobody who shares a workload sees."""
     file = (folder / name).resolve()
     if not file.is_relative_to(folder.resolve()):

@@ -10,7 +10,7 @@ import typer.main
 from loadstone.cli import run, study
 from loadstone.cli.exits import Exit
 from loadstone.cli.main import main, whole_program
-from loadstone.cli.overrides import BESIDE, MACHINES, PLACES, SECTIONS
+from loadstone.cli.overrides import MACHINES, OPTIONS_WITH_A_FILE, PLACES, SECTIONS
 from loadstone.cli.section_options import flags_of
 from loadstone.model.choices import ServiceChoices
 from loadstone.model.load import Population
@@ -73,7 +73,7 @@ def options_of(command: str) -> set[str]:
 
 @pytest.mark.parametrize("command", ["run", "search", "compare", "failover"])
 def test_every_option_has_a_place_in_the_file_or_applies_beside_it(command: str) -> None:
-    places = {*PLACES, *SECTIONS, *MACHINES, *BESIDE, "insecure"}
+    places = {*PLACES, *SECTIONS, *MACHINES, *OPTIONS_WITH_A_FILE, "insecure"}
     if command != "run":
         places |= {name for name, _, _ in flags_of(study_kinds()[command].section)}
     assert options_of(command) <= places

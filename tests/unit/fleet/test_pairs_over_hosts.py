@@ -17,7 +17,7 @@ from loadstone.fleet.reserved import FleetHost
 from loadstone.fleet.routes import block_of, wide_block
 from loadstone.model.fleet import Dealing, FleetSpec, HostSpec
 from loadstone.platforms.fabric import Member, WideNetwork, mac_of
-from loadstone.platforms.pair.command import Apart
+from loadstone.platforms.pair.command import RemotePeer
 from loadstone.platforms.registry import read_machine
 from loadstone.services import reference
 
@@ -121,14 +121,14 @@ def test_no_hosts_machines_have_addresses_of_wide_networks() -> None:
     assert not any(block_of(number).overlaps(wide_block()) for number in range(31))
 
 
-def papers(folder: Path) -> Apart:
+def papers(folder: Path) -> RemotePeer:
     """A host's, of an authority of its own."""
     folder.mkdir()
     files = reference.certificate(["127.0.0.1"])
     for name, text in files.items():
         (folder / name).write_text(text)
     places = (folder / name for name in ("server.pem", "server-key.pem", "authority.pem"))
-    return Apart("127.0.0.1", "", *places)
+    return RemotePeer("127.0.0.1", "", *places)
 
 
 def test_files_come_whole_with_their_holes_and_to_the_pairs_own_hosts_alone(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadstone.judge.chance import LEVEL, chance_of_count, most_by_chance, share_interval, share_tests
+from loadstone.judge.chance import MIX_LEVEL, chance_of_count, most_by_chance, share_interval, share_tests
 from loadstone.judge.mix import least_sessions
 from loadstone.workloads import load
 from loadstone.workloads.shares import dispersion, shares
@@ -19,7 +19,7 @@ def test_a_checkout_that_never_came_is_found_among_613_operations() -> None:
     late = ("login", "shipping", "billing", "confirm", "cart")
     counts = {name: 0 if name in late else round(613 * share) for name, share in SHOP.operations.items()}
     chances = share_tests(counts, SHOP.operations, dispersion(load("shopping")))
-    assert all(chances[name] < LEVEL for name in late)
+    assert all(chances[name] < MIX_LEVEL for name in late)
 
 
 RUNS = (("shopping", 600), ("banking", 5000), ("support", 300))
@@ -46,14 +46,14 @@ def accused(name: str, operations: int, runs: int, seed: int) -> int:
             names, sums = rows[state]
             place = int(np.searchsorted(sums, uniform, side="right"))
             state = names[place] if place < len(names) and names[place] != "end" else start
-        count += min(share_tests(counts, mix.operations, bunches).values()) < LEVEL
+        count += min(share_tests(counts, mix.operations, bunches).values()) < MIX_LEVEL
     return count
 
 
 def test_half_of_a_share_is_found_once_enough_were_due() -> None:
     assert chance_of_count(5, 1000, 0.01) > 0.05
-    assert chance_of_count(50, 10_000, 0.01) < LEVEL / 10
-    assert chance_of_count(150, 10_000, 0.01) < LEVEL / 10
+    assert chance_of_count(50, 10_000, 0.01) < MIX_LEVEL / 10
+    assert chance_of_count(150, 10_000, 0.01) < MIX_LEVEL / 10
     # A twentieth of the share is forgiven, however many were seen.
     assert chance_of_count(96_000, 10_000_000, 0.01) > 0.5
 

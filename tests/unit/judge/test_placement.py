@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from loadstone.judge.placement import COMPARED, LEVEL, findings, reach
+from loadstone.judge.placement import COMPARED, PLACEMENT_LEVEL, findings, reach
 
 
 def figures(tiles: int, off: float, seed: int) -> dict[str, list[float]]:
@@ -27,7 +27,7 @@ def test_few_tiles_can_show_nothing_and_that_is_said(tiles: int, least: float) -
     assert found.least_p == pytest.approx(least, rel=0.02)
     assert found.score_pct is None
     assert "cannot show any difference" in found.in_words
-    assert all(one.p > LEVEL for one in findings(groups(tiles), figures(tiles, 50, 1)))
+    assert all(one.p > PLACEMENT_LEVEL for one in findings(groups(tiles), figures(tiles, 50, 1)))
 
 
 def usual_size(seeds: Sequence[int]) -> float:

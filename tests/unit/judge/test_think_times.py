@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from loadstone.judge.chance import LEVEL
+from loadstone.judge.chance import MIX_LEVEL
 from loadstone.judge.rules import checks
 from loadstone.model.figures import DrawnPause, IterationFigures
 from loadstone.model.records.check import Check, CheckId, Outcome
@@ -56,7 +56,7 @@ CELLS = ((2, 0.0), (50, 0.0), (3000, 0.01), (100_000, 0.0))
 @pytest.mark.parametrize(("count", "late_s"), CELLS)
 def test_pauses_as_declared_are_not_accused(drawn: str, count: int, late_s: float) -> None:
     assert accused(drawn, count, late_s, range(2 if count > 10_000 else 8)) == 0
-    assert LEVEL == 0.001
+    assert MIX_LEVEL == 0.001
 
 
 def accused(drawn: str, count: int, late_s: float, seeds: Sequence[int]) -> int:

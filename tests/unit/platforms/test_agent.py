@@ -41,6 +41,6 @@ def test_an_agent_that_says_nothing_is_asked_over_another_connection(monkeypatch
 
 def test_an_agent_that_never_says_anything_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent, "HELLO_S", 0.1)
-    monkeypatch.setattr(agent, "ANSWER_S", 0.3)
+    monkeypatch.setattr(agent, "GUEST_AGENT_TIMEOUT_S", 0.3)
     with pytest.raises(PlatformError, match=r"it accepted the connection, but sent nothing for 0\.1 s"):
         asyncio.run(connected(99))

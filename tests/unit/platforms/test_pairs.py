@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.platforms.fabric import NetworkInterface
-from loadstone.platforms.pair.command import Apart, Mode, PairLayout, SideFiles, agent, kernel_line, qemu
+from loadstone.platforms.pair.command import Mode, PairLayout, RemotePeer, SideFiles, agent, kernel_line, qemu
 from loadstone.platforms.pair.disk import Disks, PairDisk, PairSettings, Reads, idle_settings
 from loadstone.platforms.pair.fitness import refusal, unlike
 from loadstone.platforms.pair.machine import disclosed, side_files
@@ -54,7 +54,7 @@ def test_an_agent_that_follows_is_told_whom() -> None:
 
 
 def test_a_side_whose_other_is_on_another_host_has_papers_a_witness_and_a_shorter_line() -> None:
-    apart = Apart("10.0.0.2", "10.0.0.4:99", Path("/p/c"), Path("/p/k"), Path("/p/a"))
+    apart = RemotePeer("10.0.0.2", "10.0.0.4:99", Path("/p/c"), Path("/p/k"), Path("/p/a"))
     layout = replace(LAYOUT, apart=apart, nic=replace(LAYOUT.nic, mtu=1450))
     words = " ".join(agent("loadstone-pair", layout, FILES, "tap1", None))
     assert "--witness 10.0.0.4:99 --listen 10.0.0.2:0" in words

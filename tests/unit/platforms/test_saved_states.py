@@ -25,7 +25,7 @@ from loadstone.platforms.vm.host_identity import HostIdentity, host_identity
 from loadstone.platforms.vm.image import Image
 from loadstone.platforms.vm.saved_state import (
     HEADER_BYTES,
-    UNFINISHED,
+    UNFINISHED_PREFIX,
     UnusableStateError,
     new_state,
     opened_state,
@@ -191,7 +191,7 @@ def test_a_state_is_kept_whole_and_read_again(notes: ResourceJournal) -> None:
         assert state.header.hello == {"kernel": "6.1"}
         assert state.about.startswith("restored from a state saved at 20")
     assert state_path("k").stat().st_mode & 0o077 == 0
-    assert not list(state_path("k").parent.glob(f"{UNFINISHED}*"))
+    assert not list(state_path("k").parent.glob(f"{UNFINISHED_PREFIX}*"))
 
 
 def truncate(path: Path) -> None:
@@ -271,7 +271,7 @@ def test_a_state_that_finds_no_room_is_not_kept(notes: ResourceJournal, monkeypa
 
 
 def test_what_a_killed_process_left_unfinished_is_removed_but_not_what_another_writes(notes: ResourceJournal) -> None:
-    left = state_path("k").with_name(f"{UNFINISHED}left")
+    left = state_path("k").with_name(f"{UNFINISHED_PREFIX}left")
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half")
     with new_state("written", notes) as writer:

@@ -43,7 +43,7 @@ def look(handler: Handler, tls: ssl.SSLContext | None = None, workload: str = "s
         async with await asyncio.start_server(handler, "127.0.0.1", 0, ssl=tls) as server:
             side = Endpoint("127.0.0.1", server.sockets[0].getsockname()[1])
             target = Target(None, side, **trust) if tls else Target(side, None)  # type: ignore[arg-type]
-            await preflight.look(target, [load(workload)])
+            await preflight.check_target(target, [load(workload)])
 
     asyncio.run(play())
 
@@ -84,7 +84,7 @@ def test_a_server_that_drops_single_connections_is_measured_and_not_refused() ->
     ],
 )
 def test_what_does_not_answer_is_named(handler: Handler, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight, "ANSWER_S", 0.3)
+    monkeypatch.setattr(preflight, "PREFLIGHT_ANSWER_TIMEOUT_S", 0.3)
     with pytest.raises(UsageError, match=said):
         look(handler)
 
@@ -99,7 +99,7 @@ def test_what_does_not_answer_is_named(handler: Handler, said: str, monkeypatch:
 def test_what_cannot_be_reached_is_named_in_no_time(side: Endpoint, said: str) -> None:
     began = time.monotonic()
     with pytest.raises(UsageError, match=said):
-        asyncio.run(preflight.look(Target(side, None), [load("support")]))
+        asyncio.run(preflight.check_target(Target(side, None), [load("support")]))
     assert time.monotonic() - began < 5
 
 
@@ -121,7 +121,7 @@ def test_what_speaks_no_tls_is_told_so() -> None:
     async def play() -> None:
         async with await asyncio.start_server(GREETING, "127.0.0.1", 0) as server:
             side = Endpoint("127.0.0.1", server.sockets[0].getsockname()[1])
-            await preflight.look(Target(None, side), [load("support")])
+            await preflight.check_target(Target(None, side), [load("support")])
 
     with pytest.raises(UsageError, match=r"TLS handshake with .* failed .*Does the target use http://"):
         asyncio.run(play())

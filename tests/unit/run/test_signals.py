@@ -6,16 +6,16 @@ import signal
 
 import pytest
 
-from loadstone.run.signals import ENDING, Signals
+from loadstone.run.signals import ENDING_SIGNALS, Signals
 
 LONGEST_S = 60.0
 
 
 def test_signals_of_keyboard_others_and_terminal_end_a_run() -> None:
-    assert set(ENDING) == {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
+    assert set(ENDING_SIGNALS) == {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
 
 
-@pytest.mark.parametrize("ending", ENDING, ids=lambda ending: ending.name)
+@pytest.mark.parametrize("ending", ENDING_SIGNALS, ids=lambda ending: ending.name)
 def test_a_signal_cancels_what_is_put_up(ending: signal.Signals) -> None:
     async def put_up() -> None:
         with Signals():
@@ -26,7 +26,7 @@ def test_a_signal_cancels_what_is_put_up(ending: signal.Signals) -> None:
         asyncio.run(put_up())
 
 
-@pytest.mark.parametrize("ending", ENDING, ids=lambda ending: ending.name)
+@pytest.mark.parametrize("ending", ENDING_SIGNALS, ids=lambda ending: ending.name)
 def test_a_signal_interrupts_what_is_measured_and_is_noted_on_the_way_down(ending: signal.Signals) -> None:
     async def measure() -> tuple[bool, bool]:
         interrupted = asyncio.Event()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.model.records.verdict import Verdict
-from loadstone.study.kinds.tiles.answer import TilesAnswer, TileTrial, words
+from loadstone.study.kinds.tiles.answer import TilesAnswer, TileTrial, tenths_in_words
 from loadstone.study.kinds.tiles.question import TilesPeak
 from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.study.tenths import TENTHS
@@ -79,4 +79,4 @@ def test_a_limit_on_tiles_is_said() -> None:
 
 
 def test_loads_in_words() -> None:
-    assert [words(tenths) for tenths in (3, 10, 25)] == ["0.3 of a tile", "1 tile", "2.5 tiles"]
+    assert [tenths_in_words(tenths) for tenths in (3, 10, 25)] == ["0.3 of a tile", "1 tile", "2.5 tiles"]

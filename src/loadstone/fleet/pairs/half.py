@@ -19,9 +19,9 @@ from loadstone.host import launch
 from loadstone.host.programs import pair
 from loadstone.platforms.fabric import WideNetwork
 from loadstone.platforms.kind import own_settings
-from loadstone.platforms.maker import MachineMaker, able
+from loadstone.platforms.maker import MachineMaker, require_platform
 from loadstone.platforms.pair.build import is_known_build, remember_build
-from loadstone.platforms.pair.command import Apart, PairLayout, SideFiles, papers_words
+from loadstone.platforms.pair.command import PairLayout, RemotePeer, SideFiles, credential_options
 from loadstone.platforms.pair.disk import PairDisk, PairSettings
 from loadstone.platforms.pair.fitness import may_lock_memory
 from loadstone.platforms.pair.machine import BOOTED, boot
@@ -30,7 +30,7 @@ from loadstone.platforms.registry import read_machine
 from loadstone.platforms.vm.host_identity import build_of_qemu
 from loadstone.platforms.vm.image import image
 
-READY_S = 10.0
+WITNESS_READY_TIMEOUT_S = 10.0
 HEARD_S = 0.5
 """Longest time between two answers of what a side has said."""
 STOPPED_S = 2.0
@@ -44,7 +44,7 @@ class HostedHalf:
     maker: MachineMaker
     address: str
     """At which other hosts reach this one."""
-    apart: Apart = field(init=False)
+    apart: RemotePeer = field(init=False)
     layout: PairLayout | None = None
     sides: dict[str, "HostedSide"] = field(default_factory=dict)
     witness: asyncio.subprocess.Process | None = None
@@ -52,7 +52,7 @@ class HostedHalf:
 
     def __post_init__(self) -> None:
         credentials = {"certificate": CERTIFICATE, "key": KEY, "authority": AUTHORITY}
-        self.apart = Apart(self.address, "", **{kind: self.folder / file for kind, file in credentials.items()})
+        self.apart = RemotePeer(self.address, "", **{kind: self.folder / file for kind, file in credentials.items()})
 
     @property
     def folder(self) -> Path:
@@ -79,7 +79,7 @@ class HostedHalf:
         """Starts it; HOST:PORT where it answers. Raises FleetError."""
         generations = self.folder / "generations"
         generations.mkdir()
-        credentials = papers_words(self.apart.certificate, self.apart.key, self.apart.authority)
+        credentials = credential_options(self.apart.certificate, self.apart.key, self.apart.authority)
         argv = [pair(), "witness", "--folder", str(generations), "--listen", f"{self.address}:0", *credentials]
         with (self.maker.logs / f"{self.name}-witness.log").open("wb") as log:
             process = await launch.start(
@@ -93,7 +93,7 @@ class HostedHalf:
         self.maker.journal.note_process(process.pid, f"witness of the pair {self.name}")
         assert process.stdout is not None
         try:
-            line = await asyncio.wait_for(process.stdout.readline(), READY_S)
+            line = await asyncio.wait_for(process.stdout.readline(), WITNESS_READY_TIMEOUT_S)
             return str(json.loads(line)["address"])
         except (TimeoutError, ValueError, KeyError):
             why = (self.maker.logs / f"{self.name}-witness.log").read_text(errors="replace").strip()
@@ -110,7 +110,7 @@ class HostedHalf:
         PlatformError.
         """
         spec = read_machine(machine)
-        await able(spec)
+        await require_platform(spec)
         built = await asyncio.to_thread(image, spec.image)
         nic = await self.maker.fabric.tap(network, spec.mbit_per_s)
         self.apart = replace(self.apart, witness=witness)

@@ -92,7 +92,7 @@ class CheckId(StrEnum):
     """Of a stored verdict whose rule this version does not know."""
 
 
-SAID = frozenset({CheckId.STEADY_SAID, CheckId.FOREIGN_CPU_SAID, CheckId.FOREIGN_CPU})
+NOTED_CHECKS = frozenset({CheckId.STEADY_SAID, CheckId.FOREIGN_CPU_SAID, CheckId.FOREIGN_CPU})
 """Notes, and rules that were not judged, that stand with their reason beside the verdict wherever it is told."""
 DRIVER_CHECKS = frozenset(
     {

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from loadstone.model.records.check import SAID, Check, Outcome, Weight
+from loadstone.model.records.check import NOTED_CHECKS, Check, Outcome, Weight
 
 VERDICT_SCHEMA = 2
 
@@ -73,7 +73,7 @@ class IterationVerdict:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is told beside the verdict, without an effect on it, in words."""
-        noted = [check for check in self.checks if check.id in SAID]
+        noted = [check for check in self.checks if check.id in NOTED_CHECKS]
         broken = [str(check) for check in noted if check.weight is Weight.NOTE and check.outcome is Outcome.BROKEN]
         open_ones = [check for check in noted if check.outcome is Outcome.NOT_JUDGED]
         return (*broken, *(f"{check.rule} not judged: {check.detail.rpartition('; ')[2]}" for check in open_ones))

@@ -13,7 +13,7 @@ from loadstone.model.service import Mechanism
 from loadstone.model.topology import ledgers, topologies
 from loadstone.model.workload.bounds import (
     LARGEST_WHOLE,
-    LONGEST_S,
+    LONGEST_DURATION_S,
     Name,
     NotNegative,
     Percent,
@@ -109,7 +109,9 @@ class Pacing(Section):
     distribution: Literal["exponential", "uniform", "fixed"] = Field(
         default="exponential", description="`exponential`, `uniform` (0 to twice the mean) or `fixed`"
     )
-    mean_s: Annotated[float, Field(ge=0, le=LONGEST_S)] = Field(description="the mean pause in seconds, 0 or more")
+    mean_s: Annotated[float, Field(ge=0, le=LONGEST_DURATION_S)] = Field(
+        description="the mean pause in seconds, 0 or more"
+    )
     cap_s: Seconds | None = Field(default=None, description="the longest pause in seconds")
     no_pause_before: tuple[str, ...] = Field(
         default=(), description="states without a pause before them, a list of names"

@@ -10,11 +10,11 @@ LARGEST = 1e12
 """No figure that users write is larger: it is beyond every rate, length and share there is."""
 LARGEST_WHOLE = (1 << 63) - 1
 """The driver reckons in 64 bits."""
-LONGEST_S = 1e9
+LONGEST_DURATION_S = 1e9
 """Thirty years; in nanoseconds it still fits 64 bits."""
 Positive = Annotated[float, Field(gt=0, le=LARGEST)]
 NotNegative = Annotated[float, Field(ge=0, le=LARGEST)]
-Seconds = Annotated[float, Field(gt=0, le=LONGEST_S)]
+Seconds = Annotated[float, Field(gt=0, le=LONGEST_DURATION_S)]
 Whole = Annotated[int, Field(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE)]
 Percent = Annotated[float, Field(gt=0, le=100)]
 Probability = Annotated[float, Field(ge=0, le=1)]

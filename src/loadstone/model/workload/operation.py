@@ -64,7 +64,7 @@ def pairs_of(fields: Fields) -> tuple[tuple[str, str], ...]:
     return tuple(fields.items()) if isinstance(fields, dict) else fields
 
 
-Found = Annotated[str, StringConstraints(min_length=1)]
+SearchText = Annotated[str, StringConstraints(min_length=1)]
 
 
 class Extract(Section):
@@ -73,21 +73,27 @@ class Extract(Section):
     """
 
     value: Name = Field(description="the name of the value")
-    after: Found | None = Field(default=None, description="text before it, with `before` or `header`")
-    before: Found | None = Field(default=None, description="text after it, with `after` or `header`")
+    after: SearchText | None = Field(default=None, description="text before it, with `before` or `header`")
+    before: SearchText | None = Field(default=None, description="text after it, with `after` or `header`")
     json_: str | None = Field(
         default=None, alias="json", pattern="^(/.*)?$", description='a pointer into JSON (RFC 6901), as "/items/0/id"'
     )
-    header: Found | None = Field(
+    header: SearchText | None = Field(
         default=None, description="name of a header of the response, or of the redirects before it"
     )
-    regex: Found | None = Field(
+    regex: SearchText | None = Field(
         default=None, description="a pattern; its first group is the value, or all of it without groups"
     )
-    field: Found | None = Field(default=None, description="the name of a form's field or of a meta element, in HTML")
-    cookie: Found | None = Field(default=None, description="the name of a cookie that the user has by then")
-    css: Found | None = Field(default=None, description="a CSS selector of an element in HTML, whose text is the value")
-    attribute: Found | None = Field(default=None, description="attribute whose text is the value instead, with `css`")
+    field: SearchText | None = Field(
+        default=None, description="the name of a form's field or of a meta element, in HTML"
+    )
+    cookie: SearchText | None = Field(default=None, description="the name of a cookie that the user has by then")
+    css: SearchText | None = Field(
+        default=None, description="a CSS selector of an element in HTML, whose text is the value"
+    )
+    attribute: SearchText | None = Field(
+        default=None, description="attribute whose text is the value instead, with `css`"
+    )
     decode: Literal["html", "url", "json", "base64"] | None = Field(
         default=None,
         description="`html`, with character references, `url`, with percent signs, `json`, as its texts, or `base64`",

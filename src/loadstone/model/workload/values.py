@@ -101,7 +101,7 @@ class Environment(_Drawn):
     """Name of the variable, in capital letters. Its value has at least four letters."""
 
 
-class Words(_Drawn):
+class WordValues(_Drawn):
     """Some words in a row."""
 
     kind: Literal["words"]
@@ -192,7 +192,7 @@ Value = Annotated[
     | Choice
     | Table
     | Environment
-    | Words
+    | WordValues
     | Date
     | User
     | Text

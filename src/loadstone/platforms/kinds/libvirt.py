@@ -28,7 +28,7 @@ from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import PORT, Layout, kernel_line, user_mac
 from loadstone.platforms.vm.guest import Guest, interfaces
 from loadstone.platforms.vm.image import disk_of, image, unknown_image
-from loadstone.platforms.vm.machine import BOOT_S, last_words, short
+from loadstone.platforms.vm.machine import VM_BOOT_TIMEOUT_S, last_words, short
 from loadstone.platforms.vm.settings import USER_MODE, Accelerator, HypervisorSettings, Nic
 
 Json = dict[str, Any]
@@ -214,10 +214,12 @@ def _create(libvirt: Any, connection: Any, xml: str, ends_with_us: bool) -> Any:
 
 async def _hello(agent: Agent, name: str, console: Path) -> Json:
     try:
-        return await asyncio.wait_for(agent.hello(), BOOT_S)
+        return await asyncio.wait_for(agent.hello(), VM_BOOT_TIMEOUT_S)
     except TimeoutError:
         last_lines = last_words(console, console)
-        raise PlatformError(f"The virtual machine {name} did not boot within {BOOT_S:g} s; {last_lines}") from None
+        raise PlatformError(
+            f"The virtual machine {name} did not boot within {VM_BOOT_TIMEOUT_S:g} s; {last_lines}"
+        ) from None
 
 
 def _destroy(domain: Any) -> None:

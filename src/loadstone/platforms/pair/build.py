@@ -13,16 +13,16 @@ from loadstone.platforms.vm.host_identity import build_of_qemu
 VERSION = "7.2.22"
 """Of Debian 12. The log's format and the layout of `ReplayState` were read and tried there; later versions were seen to
 stop in the midst of a replay."""
-KNOWN = frozenset({"1493008ba0036014c727bb23bbe2f399135867e9b5c4fe288ef2b4b816f46b0c"})
+SUPPORTED_QEMU_DIGESTS = frozenset({"1493008ba0036014c727bb23bbe2f399135867e9b5c4fe288ef2b4b816f46b0c"})
 """SHA-256 of the programs that were measured: Debian's 1:7.2+dfsg-7+deb12u18+b3."""
-ANSWER_S = 10.0
+QEMU_VERSION_TIMEOUT_S = 10.0
 
 
 @cache
 def unfit_qemu() -> str:
     """Why this QEMU is refused, with the remedy; empty when it is not, or must first show that it replays."""
     try:
-        output = launch.run([QEMU, "--version"], timeout=ANSWER_S, check=True).stdout
+        output = launch.run([QEMU, "--version"], timeout=QEMU_VERSION_TIMEOUT_S, check=True).stdout
     except (OSError, subprocess.SubprocessError) as error:
         return f"`{QEMU} --version` does not answer: {error}."
     if f"version {VERSION} " in output:
@@ -33,7 +33,7 @@ def unfit_qemu() -> str:
 
 def is_known_build() -> bool:
     """Whether this build is one that was measured, or has shown here that it replays what it records."""
-    return build_of_qemu() in KNOWN or build_of_qemu() in _shown()
+    return build_of_qemu() in SUPPORTED_QEMU_DIGESTS or build_of_qemu() in _shown()
 
 
 def remember_build() -> None:

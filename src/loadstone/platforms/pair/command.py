@@ -115,7 +115,7 @@ class SideFiles:
 
 
 @dataclass(frozen=True)
-class Apart:
+class RemotePeer:
     """What a side is told whose other side is on another host."""
 
     address: str
@@ -138,7 +138,7 @@ class PairLayout:
     is_locked: bool = False
     """Whether its memory is kept from being swapped out."""
     disk: PairDisk = NO_DISK
-    apart: Apart | None = None
+    apart: RemotePeer | None = None
     """None where both sides are on one host."""
     is_cold: bool = False
     """Whether it boots although there is a saved state of its kind."""
@@ -202,17 +202,19 @@ def agent(program: str, layout: PairLayout, files: SideFiles, tap: str, follow: 
     argv += ["--inlet", str(files.inlet), "--outlet", str(files.outlet), "--tap", tap, "--mac", layout.nic.mac]
     if layout.disk.mib:
         argv += agent_words(layout.disk, files.disk, files.disk_socket)
-    argv += ["--store", str(files.store)] if layout.apart is None else _words_apart(layout.apart, layout.nic.namespace)
+    argv += (
+        ["--store", str(files.store)] if layout.apart is None else _remote_options(layout.apart, layout.nic.namespace)
+    )
     return [*argv, "--follow", follow] if follow else argv
 
 
-def _words_apart(remote: Apart, namespace: str) -> list[str]:
+def _remote_options(remote: RemotePeer, namespace: str) -> list[str]:
     """The agent stays in its host's own network, and has the tap that is in the testbed's."""
     argv = ["--witness", remote.witness, "--listen", f"{remote.address}:0", "--tap-in", namespace_file(namespace)]
-    return [*argv, *papers_words(remote.certificate, remote.key, remote.authority)]
+    return [*argv, *credential_options(remote.certificate, remote.key, remote.authority)]
 
 
-def papers_words(certificate: Path, key: Path, authority: Path) -> list[str]:
+def credential_options(certificate: Path, key: Path, authority: Path) -> list[str]:
     """What a program that leaves its host proves who it is with."""
     return ["--certificate", str(certificate), "--key", str(key), "--authority", str(authority)]
 

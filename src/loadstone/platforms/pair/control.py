@@ -13,7 +13,7 @@ from loadstone.model.errors import LoadstoneError, PlatformError, UsageError
 from loadstone.platforms.journal import private_folder
 
 Json = dict[str, Any]
-ANSWER_S = 900.0
+PAIR_CONTROL_TIMEOUT_S = 900.0
 """A secondary is made within that, its disk copied."""
 Obey = Callable[[str, Json], Awaitable[Any]]
 PAIR_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}")
@@ -81,7 +81,7 @@ async def ask(name: str, do: str, **details: Any) -> Any:
         raise PlatformError(f"No pair `{name}` is running here. {remedy}") from None
     try:
         writer.write(json.dumps({"do": do, **details}).encode() + b"\n")
-        reply = json.loads(await asyncio.wait_for(reader.readline(), ANSWER_S) or b"{}")
+        reply = json.loads(await asyncio.wait_for(reader.readline(), PAIR_CONTROL_TIMEOUT_S) or b"{}")
     except (TimeoutError, ConnectionError, ValueError):
         reply = {}
     finally:

@@ -19,7 +19,7 @@ MOST_MHZ = 400
 """Difference of clocks beyond which they warn too."""
 LOCKING = 14
 """Number of CAP_IPC_LOCK (capabilities(7))."""
-LOOK_S = 0.5
+CLOCK_SAMPLE_INTERVAL_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def findings(memory_mib: int, sides: int) -> list[Finding]:
     """What this host offers to so many sides of a pair with so much memory."""
     unfit = unfit_qemu()
     wanted_mib, free_mib = sides * (memory_mib + BESIDE_MIB), psutil.virtual_memory().available // MIB
-    cores, busy_pct = len(os.sched_getaffinity(0)), psutil.cpu_percent(LOOK_S)
+    cores, busy_pct = len(os.sched_getaffinity(0)), psutil.cpu_percent(CLOCK_SAMPLE_INTERVAL_S)
     free_cores = cores * (1 - busy_pct / 100)
     others = sum(
         " agent --name " in " ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])

@@ -11,7 +11,7 @@ from loadstone.platforms.pair.machine import PairMachine
 EXCHANGES = 50
 REPLAYED_S = 20.0
 LIVE_S = 10.0
-LOOK_S = 0.1
+GATE_POLL_INTERVAL_S = 0.1
 
 
 async def pass_gate(machine: PairMachine, build: str) -> None:
@@ -48,7 +48,7 @@ async def _both_do_the_same(machine: PairMachine) -> None:
             recorded = metrics["recorded"]
         if recorded is not None and metrics["executed"] >= recorded:
             break
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(GATE_POLL_INTERVAL_S)
     else:
         raise PlatformError(f"the log was not replayed within {REPLAYED_S:g} s.")
     event_names = [event["event"] for side in machine.sides for event in side.events]

@@ -33,9 +33,9 @@ from loadstone.platforms.vm.saved_state import remove_state
 
 Json = dict[str, Any]
 
-BOOT_S = 120.0
+PAIR_BOOT_TIMEOUT_S = 120.0
 """Longest time to boot; instructions are counted, and other load may be on the host."""
-SAVED_S = 60.0
+PAIR_SAVE_TIMEOUT_S = 60.0
 BOOTED = "boot"
 """Name of the machine whose state both sides begin with."""
 KEPT_S = 0.5
@@ -44,7 +44,7 @@ MOST_DOUBLINGS = 7
 """Each failure in a row doubles the wait before the next attempt to protect the machine, at most so often: a minute."""
 REMEMBERED_FAILURES = 10
 """The latest reasons, for the status."""
-LOOK_S = 0.02
+PAIR_POLL_INTERVAL_S = 0.02
 READY = "loadstone: ready"
 """What the machine's agent writes to the console when it can be reached."""
 
@@ -346,11 +346,11 @@ async def _hand_out(booted: SideFiles, sides: Sequence[Side]) -> None:
 
 
 async def _until_ready(side: PairSide) -> None:
-    until = time.monotonic() + BOOT_S
+    until = time.monotonic() + PAIR_BOOT_TIMEOUT_S
     while time.monotonic() < until and side.pid:
         if side.console.is_file() and READY in side.console.read_text(errors="replace"):
             return
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(PAIR_POLL_INTERVAL_S)
     why = "did not come up" if side.pid else "ended instead of coming up"
     raise PlatformError(f"The machine {side.layout.name} {why}: {last_words(side.console, side.console)}")
 
@@ -371,12 +371,12 @@ async def _save(side: PairSide, state: Path) -> None:
     try:
         await side.execute("migrate-set-parameters", **{"max-bandwidth": 1 << 40})
         await side.execute("migrate", uri=f"unix:{place}")
-        await asyncio.wait_for(done, SAVED_S)
+        await asyncio.wait_for(done, PAIR_SAVE_TIMEOUT_S)
         migration = await side.execute("query-migrate")
         if migration.get("status") != "completed":
             raise PlatformError(f"The state of {side.layout.name} was not kept: {migration}")
     except TimeoutError:
-        raise PlatformError(f"The state of {side.layout.name} was not kept within {SAVED_S:g} s.") from None
+        raise PlatformError(f"The state of {side.layout.name} was not kept within {PAIR_SAVE_TIMEOUT_S:g} s.") from None
     finally:
         server.close()
         place.unlink(missing_ok=True)

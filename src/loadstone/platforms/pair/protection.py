@@ -12,7 +12,7 @@ TRIES = 20
 """A machine that frames were on their way to when it was stopped cannot be saved: it goes on, and is stopped anew."""
 SETTLED_S = 0.02
 """Frames that QEMU has taken reach the machine within that."""
-SAVED_S = 60.0
+STATE_SAVE_TIMEOUT_S = 60.0
 COPIED_S = 600.0
 """Longest time for a disk to be copied."""
 
@@ -61,7 +61,7 @@ async def _followed(primary: Side, secondary: Side) -> None:
     address = await _listening(primary)
     await secondary.start_agent(address)
     await secondary.start_machine(Mode.REPLAY, has_state=False)
-    why = await secondary.job("snapshot-load", SAVED_S)
+    why = await secondary.job("snapshot-load", STATE_SAVE_TIMEOUT_S)
     if why:
         raise PlatformError(f"The state of {primary.layout.name} could not be loaded: {why}")
     await secondary.execute("cont")
@@ -116,11 +116,11 @@ async def _save_at_rest(primary: Side, files: SideFiles) -> float:
 async def _save(primary: Side, files: SideFiles) -> str:
     """Saves it once, with the rest of its disk; why that failed, empty when it did not."""
     if not primary.layout.disk.mib:
-        return await primary.job("snapshot-save", SAVED_S)
+        return await primary.job("snapshot-save", STATE_SAVE_TIMEOUT_S)
     await primary.execute("stop")
     try:
         why = await _rest_copied(primary, files.disk)
-        return why or await primary.job("snapshot-save", SAVED_S)
+        return why or await primary.job("snapshot-save", STATE_SAVE_TIMEOUT_S)
     finally:
         await primary.execute("cont")
 
@@ -129,7 +129,7 @@ async def _rest_copied(primary: Side, to: Path) -> str:
     """Copies what was written to the disk since, of a machine that stands still."""
     seen = len(primary.events)
     await primary.order("copy_rest", to=str(to))
-    copied = await primary.event("rest_copied", after=seen, within_s=SAVED_S)
+    copied = await primary.event("rest_copied", after=seen, within_s=STATE_SAVE_TIMEOUT_S)
     if copied["why"]:
         raise PlatformError(f"The disk of {primary.layout.name} could not be copied: {copied['why']}")
     await primary.execute("query-status")  # QEMU has taken what its disk answered before

@@ -25,17 +25,17 @@ from loadstone.platforms.vm.kernel import run_tool
 
 Json = dict[str, Any]
 
-READY_S = 20.0
+SIDE_READY_TIMEOUT_S = 20.0
 """Longest wait for a program to say that it is there."""
 ENDING_S = 1.0
 """Wait for a machine that may be about to end, where its agent has ended."""
-QUIT_S = 2.0
-LOOK_S = 0.01
+SIDE_QUIT_TIMEOUT_S = 2.0
+SIDE_POLL_INTERVAL_S = 0.01
 ROOM = "1M"
 """Length of the block device that a state is kept beside; a state needs none of it."""
 REFUSED = "refused"
 """What an agent says when it does not do what it was told."""
-MEMORY = "LOADSTONE_PAIR_MEMORY"
+PAIR_MEMORY_VARIABLE = "LOADSTONE_PAIR_MEMORY"
 """Tells the library in QEMU where the log is."""
 
 
@@ -137,7 +137,7 @@ class Side(ABC):
             async with self._heard:
                 await asyncio.wait_for(self._heard.wait_for(is_so), within_s)
 
-    async def event(self, name: str, after: int = 0, within_s: float = READY_S) -> Json:
+    async def event(self, name: str, after: int = 0, within_s: float = SIDE_READY_TIMEOUT_S) -> Json:
         """Waits for what the agent says, beyond its first `after` events. Raises PlatformError."""
 
         def latest(kind: str = name) -> Json | None:
@@ -224,7 +224,7 @@ class PairSide(Side):
         self.qmp.negotiate = False
         await self.qmp.start_server(str(self.files.qmp))
         opened = os.open(self.files.state, os.O_RDONLY) if has_state else None
-        loaded = {} if not mode.is_logged else {"LD_PRELOAD": preload(), MEMORY: str(self.files.memory)}
+        loaded = {} if not mode.is_logged else {"LD_PRELOAD": preload(), PAIR_MEMORY_VARIABLE: str(self.files.memory)}
         try:
             with self._log("qemu").open("wb") as log:
                 self.machine = await launch.start_guarded(
@@ -241,8 +241,8 @@ class PairSide(Side):
                 os.close(opened)
         self.journal.note_process(self.machine.pid, f"machine {self.files.name} of the pair {self.layout.name}")
         try:
-            await asyncio.wait_for(self.qmp.accept(), READY_S)
-            await asyncio.wait_for(self.qmp.execute("qmp_capabilities"), READY_S)
+            await asyncio.wait_for(self.qmp.accept(), SIDE_READY_TIMEOUT_S)
+            await asyncio.wait_for(self.qmp.execute("qmp_capabilities"), SIDE_READY_TIMEOUT_S)
         except (TimeoutError, QMPError, OSError) as error:
             raise PlatformError(f"QEMU of {self.files.name} did not start ({error!r}): {self._said('qemu')}") from None
         if self.agent is not None:
@@ -258,14 +258,14 @@ class PairSide(Side):
             if job["status"] == "concluded":
                 await self.execute("job-dismiss", id=command)
                 return str(job.get("error", ""))
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(SIDE_POLL_INTERVAL_S)
         raise PlatformError(f"QEMU of {self.files.name} did not end `{command}` within {within_s:g} s.")
 
     async def execute(self, command: str, **arguments: Any) -> Any:
         """By its machine protocol."""
         assert self.qmp is not None
         try:
-            return await asyncio.wait_for(self.qmp.execute(command, arguments or None), READY_S)
+            return await asyncio.wait_for(self.qmp.execute(command, arguments or None), SIDE_READY_TIMEOUT_S)
         except ExecuteError as error:
             raise PlatformError(f"QEMU of {self.files.name} did not `{command}`: {error}") from None
         except (TimeoutError, QMPError, EOFError, OSError) as error:
@@ -313,7 +313,7 @@ class PairSide(Side):
         if self.agent is not None and self.agent.returncode is None:
             await self.order("stop")
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.agent.wait(), QUIT_S)
+                await asyncio.wait_for(self.agent.wait(), SIDE_QUIT_TIMEOUT_S)
         for process in (self.machine, self.agent):
             if process is not None and process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):

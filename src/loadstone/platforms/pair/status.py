@@ -32,7 +32,7 @@ class StatusWatch:
             "serving": self._side(serving),
             "secondary": None if follower is None else self._side(follower),
             "log_mbit_per_s": serving.metrics.get("log_mbit_per_s"),
-            **told({} if follower is None else serving.metrics),
+            **held_figures({} if follower is None else serving.metrics),
             "failures": list(self.machine.failures),
         }
 
@@ -56,7 +56,7 @@ def status_of(machine: PairMachine) -> str:
     return "starting a secondary" if machine.follower is not None else "not protected"
 
 
-def told(metrics: Mapping[str, Any]) -> Json:
+def held_figures(metrics: Mapping[str, Any]) -> Json:
     """Of what the agent of the side that serves measured, what people ask for."""
     names = ("lag_ms", "round_trip_ms", "slowed_pct", "held_ms", "recorded", "received", "executed", "frames")
     return {name: metrics.get(name) for name in (*names, "waiting", "lost_frames")}
@@ -70,12 +70,12 @@ def status_rows(looked: Mapping[str, Any]) -> list[tuple[str, str]]:
         if side is not None:
             use = f"CPU {side.get('cpu_pct', 0):.0f} %, {side.get('memory_mib', 0)} MiB"
             rows.append((role, f"{side['name']} on {side['place']}, process {side['pid']}; {use}"))
-    rows.append(("lag", _of(looked["lag_ms"], "ms")))
-    rows.append(("log", _of(looked["log_mbit_per_s"], "Mbit/s", 4)))
+    rows.append(("lag", _with_unit(looked["lag_ms"], "ms")))
+    rows.append(("log", _with_unit(looked["log_mbit_per_s"], "Mbit/s", 4)))
     round_trip_ms = looked.get("round_trip_ms")
-    rows.append(("round trip", _of(round_trip_ms, "ms", 2) + _advice(round_trip_ms)))
-    rows.append(("slowed by", _of(looked["slowed_pct"], "%", 0)))
-    rows.append(("outputs held, median", _of((looked["held_ms"] or {}).get("p50"), "ms", 2)))
+    rows.append(("round trip", _with_unit(round_trip_ms, "ms", 2) + _advice(round_trip_ms)))
+    rows.append(("slowed by", _with_unit(looked["slowed_pct"], "%", 0)))
+    rows.append(("outputs held, median", _with_unit((looked["held_ms"] or {}).get("p50"), "ms", 2)))
     return rows + [("failed", failure) for failure in looked["failures"]]
 
 
@@ -84,7 +84,7 @@ def _advice(round_trip_ms: float | None) -> str:
     return f": above {ADVISED_ROUND_TRIP_MS:g} ms, every output waits for it" if is_long else ""
 
 
-def _of(value: float | None, unit: str, digits: int = 1) -> str:
+def _with_unit(value: float | None, unit: str, digits: int = 1) -> str:
     return "" if value is None else f"{value:.{digits}f} {unit}"
 
 

@@ -24,33 +24,33 @@ PROBE_S = 10.0
 
 
 @dataclass(frozen=True)
-class Found:
+class DetectedAccelerator:
     """What there is."""
 
     accelerator: Accelerator
     why: str
 
 
-async def found_accelerator(requested: Accelerator) -> Found:
+async def found_accelerator(requested: Accelerator) -> DetectedAccelerator:
     """The accelerator to use; raises PlatformError when the one asked for is not there."""
     if requested is Accelerator.TCG:
-        return Found(Accelerator.TCG, "asked for")
-    detected = await _found()
+        return DetectedAccelerator(Accelerator.TCG, "asked for")
+    detected = await _detect()
     if requested is Accelerator.KVM and detected.accelerator is not Accelerator.KVM:
-        remedy = f"Use `accelerator=auto` or `tcg`, or remove {kept()} to try KVM again."
+        remedy = f"Use `accelerator=auto` or `tcg`, or remove {stored_accelerator_file()} to try KVM again."
         raise PlatformError(f"This host has no working KVM: {detected.why}. {remedy}")
     return detected
 
 
-def remembered() -> Found | None:
+def remembered() -> DetectedAccelerator | None:
     """What was found since this host was booted; None when no machine asked yet."""
-    if not kept().is_file():
+    if not stored_accelerator_file().is_file():
         return None
-    stored = json.loads(kept().read_text())
-    return Found(Accelerator(stored["accelerator"]), stored["why"])
+    stored = json.loads(stored_accelerator_file().read_text())
+    return DetectedAccelerator(Accelerator(stored["accelerator"]), stored["why"])
 
 
-def kept() -> Path:
+def stored_accelerator_file() -> Path:
     """The file that holds it; without it the next machine finds out anew."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -59,22 +59,22 @@ def kept() -> Path:
     return runtime_folder() / f"accelerator-{boot}.json"
 
 
-async def _found() -> Found:
+async def _detect() -> DetectedAccelerator:
     """The probe's answer; kept until the host boots anew."""
     async with locks.waiting(private_folder() / "accelerator.lock"):
         known = remembered()
         if known is None:
             known = await _probe()
-            unfinished = kept().with_suffix(".part")
+            unfinished = stored_accelerator_file().with_suffix(".part")
             unfinished.write_text(json.dumps(asdict(known)))
-            unfinished.replace(kept())
+            unfinished.replace(stored_accelerator_file())
     return known
 
 
-async def _probe() -> Found:
+async def _probe() -> DetectedAccelerator:
     if not os.access(DEVICE, os.R_OK | os.W_OK):
         reason = "this user may not open it" if DEVICE.exists() else "it is not there"
-        return Found(Accelerator.TCG, f"{DEVICE}: {reason}")
+        return DetectedAccelerator(Accelerator.TCG, f"{DEVICE}: {reason}")
     built = await asyncio.to_thread(minimal)
     async with open_journal() as journal:
         context = MachineContext("probe", MachineSpec(memory=256), journal.folder, journal)
@@ -82,7 +82,9 @@ async def _probe() -> Found:
         layout = Layout("probe", context.spec, Accelerator.KVM, built, sockets)
         try:
             async with virtual_machine(context, layout, PROBE_S, is_cold=True):
-                return Found(Accelerator.KVM, "a machine was booted with it")
+                return DetectedAccelerator(Accelerator.KVM, "a machine was booted with it")
         except PlatformError as error:
             first = str(error).split("; console kept")[0].replace(str(journal.folder), "")[:300]
-            return Found(Accelerator.TCG, f"{DEVICE} is there, but a machine did not boot with it: {first}")
+            return DetectedAccelerator(
+                Accelerator.TCG, f"{DEVICE} is there, but a machine did not boot with it: {first}"
+            )

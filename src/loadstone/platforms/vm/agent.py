@@ -14,9 +14,9 @@ from loadstone.model.errors import PlatformError
 Json = dict[str, Any]
 
 SCHEMA = 2
-ANSWER_S = 20.0
+GUEST_AGENT_TIMEOUT_S = 20.0
 """Longest wait for an answer: a machine that is emulated and loaded takes seconds."""
-RETRY_S = 0.05
+GUEST_AGENT_RETRY_INTERVAL_S = 0.05
 HELLO_S = 5.0
 """Longest time from a connection to the agent's first word; another is made then."""
 LONGEST_LINE = 1 << 20
@@ -43,13 +43,13 @@ class Agent:
 
     async def connect(self, host: str, port: int) -> Json:
         """Talks to an agent that listens; what it says first. Raises PlatformError when none does in time."""
-        why, until = "", time.monotonic() + ANSWER_S
+        why, until = "", time.monotonic() + GUEST_AGENT_TIMEOUT_S
         while time.monotonic() < until:
             try:
                 reader, writer = await asyncio.open_connection(host, port, limit=LONGEST_LINE)
             except OSError as error:
                 why = str(error)
-                await asyncio.sleep(RETRY_S)
+                await asyncio.sleep(GUEST_AGENT_RETRY_INTERVAL_S)
                 continue
             self._conversation = asyncio.create_task(self._converse(reader, writer))
             with contextlib.suppress(TimeoutError):
@@ -67,7 +67,7 @@ class Agent:
             raise PlatformError(f"The agent speaks schema {hello.get('schema')}, this is {SCHEMA}. {remedy}")
         return hello
 
-    async def ask(self, do: str, timeout_s: float = ANSWER_S, **details: Any) -> Any:
+    async def ask(self, do: str, timeout_s: float = GUEST_AGENT_TIMEOUT_S, **details: Any) -> Any:
         """Has the agent do something; returns its answer. Raises PlatformError when it cannot, or says nothing."""
         if self._writer is None or self._writer.is_closing():
             raise PlatformError(f"The machine's agent is gone and cannot `{do}`.")

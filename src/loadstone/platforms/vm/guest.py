@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loadstone.host.process import START_S, Readiness
+from loadstone.host.process import CHILD_START_TIMEOUT_S, Readiness
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.fault import FaultKind
 from loadstone.model.machine import PUBLIC
@@ -64,7 +64,7 @@ class GuestService:
     async def ready(self, command: list[str]) -> None:
         """Waits for its first line. Raises ServiceError."""
         with contextlib.suppress(TimeoutError):
-            self.first_line = await asyncio.wait_for(asyncio.shield(self._line), START_S)
+            self.first_line = await asyncio.wait_for(asyncio.shield(self._line), CHILD_START_TIMEOUT_S)
         if not self.first_line:
             state = f"ended with {self._end}" if self._end else "stayed silent"
             output = self.log.read_text().strip()[-500:] if self.log.is_file() else ""
@@ -192,7 +192,7 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
     async def inside(self) -> Json | None:
         """What its own kernel counts."""
         try:
-            counters: Json = await self.agent.ask("look", timeout_s=usage.TIMEOUT_S)
+            counters: Json = await self.agent.ask("look", timeout_s=usage.VM_USAGE_TIMEOUT_S)
         except PlatformError:
             return None
         return counters

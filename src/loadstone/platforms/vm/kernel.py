@@ -15,7 +15,7 @@ MODULES = ("virtio_pci", "virtio_net", "vmxnet3", "virtio_blk", "virtio_console"
 """What a machine needs besides what is built in."""
 NFS_MODULES = ("nfsv4",)
 """What one needs besides that which mounts folders of others (loaded where the kernel's command line says so)."""
-TOOL_S = 300.0
+BUILD_TOOL_TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _tool(command: list[str], folder: Path) -> str:
     return run_tool(command, folder, "Install it: `apt-get install apt dpkg kmod`.")
 
 
-def run_tool(command: list[str], folder: Path, remedy: str, seconds: float = TOOL_S) -> str:
+def run_tool(command: list[str], folder: Path, remedy: str, seconds: float = BUILD_TOOL_TIMEOUT_S) -> str:
     """Runs a tool of the system in a folder and returns what it wrote; raises PlatformError."""
     try:
         done = launch.run(command, cwd=folder, timeout=seconds)

@@ -36,13 +36,13 @@ Json = dict[str, Any]
 
 logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL)  # its errors come as exceptions too
 
-BOOT_S = 120.0
+VM_BOOT_TIMEOUT_S = 120.0
 """Longest time from start to the agent's first word; emulated machines on a busy host took more than 30 s."""
-CONNECT_S = 10.0
+VM_CONNECT_TIMEOUT_S = 10.0
 """Longest time from start to QEMU's first word."""
 OFF_S = 10.0
 """Longest time to power off before QEMU is told to end."""
-QUIT_S = 3.0
+VM_QUIT_TIMEOUT_S = 3.0
 HURRY_S = 0.5
 """For a machine that never came up."""
 MOST_RESTARTS = 100
@@ -64,7 +64,7 @@ class VirtualMachine(Guest):
 
     qmp: QMPClient = field(kw_only=True)
     log: Path = field(kw_only=True)
-    boot_s: float = field(default=BOOT_S, kw_only=True)
+    boot_s: float = field(default=VM_BOOT_TIMEOUT_S, kw_only=True)
     """Longest time from start to the agent's first word."""
     process: asyncio.subprocess.Process = field(init=False)
     threads: dict[int, str] = field(default_factory=dict)
@@ -167,7 +167,7 @@ class VirtualMachine(Guest):
         self.agent.hear = self.hear
         self.process = await _spawn(self.layout, self.log, state)
         self.context.journal.note_process(self.process.pid, f"virtual machine {self.name}")
-        await _within(self, self.qmp.accept(), CONNECT_S, "start")
+        await _within(self, self.qmp.accept(), VM_CONNECT_TIMEOUT_S, "start")
         await _place_threads(self)
 
     async def _describe(self, boot_s: float) -> None:
@@ -225,11 +225,16 @@ async def virtual_machine(
     """
     log = context.logs / f"{context.name}-qemu.log"
     machine = VirtualMachine(
-        context, layout, Agent(), qmp=QMPClient(context.name), log=log, boot_s=BOOT_S if boot_s is None else boot_s
+        context,
+        layout,
+        Agent(),
+        qmp=QMPClient(context.name),
+        log=log,
+        boot_s=VM_BOOT_TIMEOUT_S if boot_s is None else boot_s,
     )
     try:
         await machine.come_up(is_cold or not layout.is_restorable)
-        async with _kept(machine):
+        async with _running_machine(machine):
             yield machine
     finally:
         if hasattr(machine, "process"):
@@ -237,7 +242,7 @@ async def virtual_machine(
 
 
 @asynccontextmanager
-async def _kept(machine: VirtualMachine) -> AsyncIterator[None]:
+async def _running_machine(machine: VirtualMachine) -> AsyncIterator[None]:
     """Starts it anew while the block runs, where that is declared."""
     if not machine.comes_back:
         yield
@@ -283,7 +288,7 @@ async def _within(machine: VirtualMachine, waiting: Coroutine[Any, Any, Any], se
         death.cancel()
         sign.result()
     if sign.done():  # the channel broke: QEMU is ending
-        await asyncio.wait((death,), timeout=QUIT_S)
+        await asyncio.wait((death,), timeout=VM_QUIT_TIMEOUT_S)
     for task in (sign, death):
         task.cancel()
     await asyncio.gather(sign, death, return_exceptions=True)
@@ -340,7 +345,7 @@ async def _end(process: asyncio.subprocess.Process, qmp: QMPClient, agent: Agent
             await agent.ask("off", timeout_s=OFF_S)
     for wait in (process.wait, lambda: _quit(qmp, process)):
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(wait(), QUIT_S if agent.was_there else HURRY_S)
+            await asyncio.wait_for(wait(), VM_QUIT_TIMEOUT_S if agent.was_there else HURRY_S)
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()

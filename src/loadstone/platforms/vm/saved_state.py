@@ -34,7 +34,7 @@ MOST_BYTES = 4 << 30
 FREE_BYTES = 1 << 30
 """Free space below which no state is saved."""
 PIECE_BYTES = 1 << 20
-KEPT, UNFINISHED = "state-", ".part-state-"
+STATE_PREFIX, UNFINISHED_PREFIX = "state-", ".part-state-"
 """First letters of the names of both kinds of files."""
 
 
@@ -89,7 +89,7 @@ class SavedState:
 
 def state_path(key: str) -> Path:
     """Where the state of this key is kept."""
-    return cache_folder() / f"{KEPT}{key}"
+    return cache_folder() / f"{STATE_PREFIX}{key}"
 
 
 @contextmanager
@@ -168,7 +168,7 @@ def new_state(key: str, journal: ResourceJournal) -> Iterator[StateWriter | None
 
     An unfinished file is removed with the block, or by the next command where this process is killed.
     """
-    path = cache_folder() / f"{UNFINISHED}{key}"
+    path = cache_folder() / f"{UNFINISHED_PREFIX}{key}"
     file = _reserved(path, journal)
     if file is None:
         yield None
@@ -214,9 +214,9 @@ def _is_at(path: Path, file: IO[bytes]) -> bool:
 def _make_room() -> None:
     """Removes states beyond the bounds, and what killed processes left unfinished."""
     above = cache_folder()
-    for left in above.glob(f"{UNFINISHED}*"):
+    for left in above.glob(f"{UNFINISHED_PREFIX}*"):
         remove_unlocked(left)
-    states = [(path.stat(), path) for path in above.glob(f"{KEPT}*")]
+    states = [(path.stat(), path) for path in above.glob(f"{STATE_PREFIX}*")]
     states.sort(key=lambda state: state[0].st_mtime, reverse=True)
     sizes = accumulate(status.st_size for status, _ in states)
     for number, ((_, path), size) in enumerate(zip(states, sizes, strict=True), 1):

@@ -12,7 +12,7 @@ from loadstone.platforms.vm.saved_state import SavedState, StateWriter
 SAVE_S = 30.0
 """Longest time to save a state, while the machine stands still."""
 LOAD_S = 60.0
-POLL_INTERVAL_S = 0.005
+MIGRATION_POLL_INTERVAL_S = 0.005
 ENDED = ("completed", "failed", "cancelled")
 """Ends of a migration (QEMU, qapi/migration.json)."""
 NO_LIMIT = 1 << 40
@@ -65,7 +65,7 @@ async def load_state(qmp: QMPClient, state: SavedState) -> None:
 async def _completed(qmp: QMPClient) -> None:
     """Waits until the migration has completed. Raises QMPError when it ends in another way."""
     while (status := await _status(qmp)) not in ENDED:
-        await asyncio.sleep(POLL_INTERVAL_S)
+        await asyncio.sleep(MIGRATION_POLL_INTERVAL_S)
     if status != "completed":
         raise QMPError(f"The migration of the state ended as `{status}`")
 
@@ -75,7 +75,7 @@ async def _ended(qmp: QMPClient) -> None:
     if await _status(qmp) not in ENDED:
         await qmp.execute("migrate_cancel")
         while await _status(qmp) not in ENDED:
-            await asyncio.sleep(POLL_INTERVAL_S)
+            await asyncio.sleep(MIGRATION_POLL_INTERVAL_S)
 
 
 async def _status(qmp: QMPClient) -> str:

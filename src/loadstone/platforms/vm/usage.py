@@ -12,7 +12,7 @@ from loadstone.platforms.fabric import NetworkInterface, line_counters
 
 Json = dict[str, Any]
 
-TIMEOUT_S = 0.8
+VM_USAGE_TIMEOUT_S = 0.8
 """Longest wait for a machine's own counters, so that samples keep their second."""
 TICKS = os.sysconf("SC_CLK_TCK")
 KVM_STATISTICS = Path("/sys/kernel/debug/kvm")

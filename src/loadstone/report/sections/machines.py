@@ -15,9 +15,9 @@ NOTE = (
     "devices nor, without steal accounting, the time that its processors waited for the host."
 )
 UNKNOWABLE = "it cannot know"
-HIDDEN = "not readable"
+NOT_READABLE = "not readable"
 SHARED = "shares the host's kernel"
-OTHERS = "run by others"
+RUN_BY_OTHERS = "run by others"
 LEAST_CORES = 0.005
 """Of a process group that is worth a line."""
 Known = float | str | None
@@ -74,7 +74,9 @@ def _rows(samples: Sequence[Sample], name: str) -> list[MachineRow]:
     tree = tree_usage(samples, name)
     busy = sum(inside.get(f"{mode}_cores", 0.0) for mode in ("user", "system")) if inside else None
 
-    def row(title: str, unit: str, host: Known, guest: Known, factor: float = 1.0, why_not: str = HIDDEN) -> MachineRow:
+    def row(
+        title: str, unit: str, host: Known, guest: Known, factor: float = 1.0, why_not: str = NOT_READABLE
+    ) -> MachineRow:
         return MachineRow(title, unit, _text(host, factor, why_not), _text(guest, factor, why_not))
 
     if not outside:
@@ -113,7 +115,7 @@ def _rows(samples: Sequence[Sample], name: str) -> list[MachineRow]:
 def _rows_of_host(samples: Sequence[Sample], name: str, inside: Mapping[str, float]) -> list[MachineRow]:
     """Of a host that others run: what its agent told, the process groups that used most at the end."""
     rows = [
-        MachineRow(title, unit, OTHERS, _text(inside.get(key), factor, HIDDEN))
+        MachineRow(title, unit, RUN_BY_OTHERS, _text(inside.get(key), factor, NOT_READABLE))
         for title, unit, key, factor in (
             ("user CPU", "cores", "user_cores", 1.0),
             ("system CPU", "cores", "system_cores", 1.0),
@@ -127,14 +129,16 @@ def _rows_of_host(samples: Sequence[Sample], name: str, inside: Mapping[str, flo
     ]
     views = [view for sample in samples if name in sample.machines and (view := sample.machines[name].inside)]
     running = [view.running for view in views if view.running is not None]
-    rows.append(MachineRow("tasks running or waiting", "", OTHERS, _text(fmean(running), 1.0, HIDDEN)))
+    rows.append(MachineRow("tasks running or waiting", "", RUN_BY_OTHERS, _text(fmean(running), 1.0, NOT_READABLE)))
     for kind in dict.fromkeys(kind for view in views for kind in view.pressure):
         share = fmean(100 * (view.pressure.get(kind) or 0.0) for view in views)
-        rows.append(MachineRow(f"time in which some waited for {kind}", "%", OTHERS, _text(share, 1.0, HIDDEN)))
+        rows.append(
+            MachineRow(f"time in which some waited for {kind}", "%", RUN_BY_OTHERS, _text(share, 1.0, NOT_READABLE))
+        )
     for group in dict.fromkeys(group.name for view in views for group in view.groups):
         cores = sum(usage.cores for view in views for usage in view.groups if usage.name == group) / len(views)
         if cores >= LEAST_CORES:
-            rows.append(MachineRow(f"process group {group}", "cores", OTHERS, _text(cores, 1.0, HIDDEN)))
+            rows.append(MachineRow(f"process group {group}", "cores", RUN_BY_OTHERS, _text(cores, 1.0, NOT_READABLE)))
     return rows
 
 

@@ -19,13 +19,13 @@ from typing import Self
 import numpy as np
 import scipy
 
-from loadstone.judge.statistics import LEVEL
+from loadstone.judge.statistics import CONFIDENCE_LEVEL
 from loadstone.model.records.check import Bound, Check, CheckId
 from loadstone.study.summary import RunSummary
 
 AROUND = (0.15, 0.3, 0.6)
 """Runs within this share of the peak are used; within more of it where passing and failing overlap widely."""
-APART = 4.0
+SCALE_MARGIN = 4.0
 """The runs that are used reach so many times as far as chance moves a run."""
 LEAST_RUNS = 5
 REPETITIONS = 200
@@ -175,7 +175,7 @@ class Edge:
     @property
     def estimate(self) -> EdgeEstimate:
         """Where it lies: median and quantiles, as far as runs reach."""
-        tail = (1 - LEVEL) / 2
+        tail = (1 - CONFIDENCE_LEVEL) / 2
         quantiles = np.exp(np.quantile([fit.at for fit in self.fits], (0.5, tail, 1 - tail)))
         return EdgeEstimate(*(float(end) for end in np.clip(quantiles, *self.reach)))
 
@@ -218,7 +218,7 @@ def _fitted(model: type[Fit], points: Sequence[Point], peak: float) -> Fit | Non
             fit = model.of(loads, near[:, 1])
             if fit is not None and not loads.min() <= fit.at <= loads.max():
                 fit = None
-        if fit is not None and APART * fit.scale <= around:
+        if fit is not None and SCALE_MARGIN * fit.scale <= around:
             break
     return fit
 

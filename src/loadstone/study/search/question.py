@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from loadstone.judge.statistics import LEVEL
+from loadstone.judge.statistics import CONFIDENCE_LEVEL
 from loadstone.model.records.verdict import Verdict
 from loadstone.study.answers import Means, between_in_words
 from loadstone.study.metrics import METRICS
@@ -77,7 +77,7 @@ class Search(SearchSpec):
             unseen=unseen_operations(state),
             broke_first=tuple(state.broke_first()),
             bottleneck=state.bottleneck(),
-            loads=tuple(_at(load, state.all_at(load), state.standing(load)) for load in state.loads),
+            loads=tuple(_searched_load(load, state.all_at(load), state.standing(load)) for load in state.loads),
             runs=len(runs),
             is_answered=(
                 state.wanted is None
@@ -111,7 +111,7 @@ def _interval(search: Search, state: SearchState, peak: float, edge: Edge | None
     peaks = [peak for peak in repetitions if peak is not None]
     if not peaks:
         return low, high
-    tail = (1 - LEVEL) / 2
+    tail = (1 - CONFIDENCE_LEVEL) / 2
     return min(low, float(np.quantile(peaks, tail))), max(high, float(np.quantile(peaks, 1 - tail)))
 
 
@@ -127,7 +127,7 @@ def repeated(search: Search, peak: float, passes: Passes, chance: np.random.Gene
     return SearchState(repetition, played).peak
 
 
-def _at(load: float, runs: Sequence[RunSummary], standing: Standing) -> SearchedLoad:
+def _searched_load(load: float, runs: Sequence[RunSummary], standing: Standing) -> SearchedLoad:
     """A load on the way: its runs, its metrics and its rules."""
     metrics = {}
     for name in METRICS:

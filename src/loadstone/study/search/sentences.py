@@ -38,10 +38,10 @@ def headline(
             line += f" A repetition would find {low} to {high}."
         case _:
             line += " Too few runs passed and failed by chance to predict the peak of a repetition."
-    return [line, *_beside(search, state, edge)]
+    return [line, *_half_passing(search, state, edge)]
 
 
-def _beside(search: SearchSpec, state: SearchState, edge: Edge | None) -> Iterator[str]:
+def _half_passing(search: SearchSpec, state: SearchState, edge: Edge | None) -> Iterator[str]:
     """What is to be known of a peak."""
     if edge is not None:
         near = edge.estimate

@@ -27,7 +27,7 @@ LEAST_PART = 8
 """Letters of a value that is looked for within others."""
 KEY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[\"']?\s*[=:>]\s*[\"']?$")
 """The name before a token within a text: of a field, of a value of JSON, or of an element."""
-WORDS = (re.compile(r"([A-Za-z0-9_.~-]+)"), re.compile(r"([A-Za-z0-9]+)"))
+PART_PATTERNS = (re.compile(r"([A-Za-z0-9_.~-]+)"), re.compile(r"([A-Za-z0-9]+)"))
 """Words of a text, long ones first: two recordings show which of them is a value, however short it is."""
 Why = Literal[
     "one use", "client-made", "chosen from a list", "typed data", "unknown", "earlier message", "first recording alone"
@@ -335,7 +335,7 @@ class _Search:
         """
         if again is None or again == value or any(re.fullmatch(pattern, value) for pattern in TIMES):
             return None
-        for pattern in WORDS:
+        for pattern in PART_PATTERNS:
             parts, others = pattern.split(value), pattern.split(again)
             pairs = set(zip(parts, others, strict=False)) - set(zip(parts, parts, strict=True))
             if len(parts) != len(others) or len(pairs) != 1 or parts[::2] != others[::2] or value in parts:

@@ -41,7 +41,7 @@ from loadstone.workloads.importers.recorded_request import (
     parts_of,
     token_of,
 )
-from loadstone.workloads.importers.sockets import ANSWER_S, framed, sign, waits
+from loadstone.workloads.importers.sockets import SOCKET_ANSWER_S, framed, sign, waits
 from loadstone.workloads.importers.steps import Kind, Leaf, Step, aligned
 from loadstone.workloads.importers.visit import REVALIDATED, Page, site_visited, visited
 from loadstone.workloads.writing import literal, table_of, written
@@ -540,7 +540,7 @@ def _doubts(operations: Mapping[str, Page]) -> Iterator[str]:
         elif body is not None and not body_text(page.first.request):
             yield f"the body of {name} ({body.mime_type[:80] or 'of an unknown type'}) was not recorded as text"
         sent_s = [turn.sent.at_s for turn in page.talk if turn.sent]
-        if sent_s and (took_s := sent_s[-1] - sent_s[0]) > ANSWER_S:
+        if sent_s and (took_s := sent_s[-1] - sent_s[0]) > SOCKET_ANSWER_S:
             yield f"{name} sends its {len(sent_s)} messages one after another; the recorded visit took {took_s:.0f} s"
 
 

@@ -485,7 +485,7 @@ def read(file: Path) -> HarFile:
 
 def _entries(file: Path, content: bytes) -> list[Any]:
     try:
-        document = _whole(json.loads(content.decode(marked_encoding(content), errors="replace")))
+        document = _without_surrogates(json.loads(content.decode(marked_encoding(content), errors="replace")))
     except (ValueError, RecursionError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else f"Invalid JSON: {error}"
         why = why if content.strip() else "it is empty"
@@ -497,15 +497,15 @@ def _entries(file: Path, content: bytes) -> list[Any]:
     return entries
 
 
-def _whole(value: Any) -> Any:
+def _without_surrogates(value: Any) -> Any:
     """A value of JSON with half surrogates in its texts replaced, which no file can hold."""
     match value:
         case str():
             return value if value.isascii() else value.encode("utf-8", "replace").decode()
         case list():
-            return [_whole(entry) for entry in value]
+            return [_without_surrogates(entry) for entry in value]
         case dict():
-            return {key: _whole(entry) for key, entry in value.items()}
+            return {key: _without_surrogates(entry) for key, entry in value.items()}
         case _:
             return value
 

@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 METHODS = ("get", "post", "put", "patch", "delete", "head")
 """Methods that a workload can have."""
-OTHERS = ("options", "trace")
+UNUSUAL_METHODS = ("options", "trace")
 """Methods that it cannot have."""
 MOST_BYTES = 32 << 20
 """Longest document; the largest public ones have a third of it."""
@@ -96,7 +96,7 @@ class Document:
         for path, item in table(self.content["paths"]).items():
             shared = self.resolve(item)
             for method, operation in shared.items():
-                if method in (*METHODS, *OTHERS) and isinstance(operation, dict):
+                if method in (*METHODS, *UNUSUAL_METHODS) and isinstance(operation, dict):
                     parameters = [*listed(shared.get("parameters")), *listed(operation.get("parameters"))]
                     resolved = {
                         (str(parameter.get("name")), str(parameter.get("in"))): parameter

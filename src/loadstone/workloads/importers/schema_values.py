@@ -17,7 +17,7 @@ from loadstone.model.workload.bounds import LARGEST_WHOLE
 from loadstone.workloads.importers.openapi import Json, listed, table
 from loadstone.workloads.importers.parameter_styles import plain
 
-WORD = "granite"
+SAMPLE_TERM = "granite"
 """Stands for any text."""
 LONGEST = 10_000
 """Characters of a text that its schema wants to be long."""
@@ -33,7 +33,7 @@ MOST_ITEMS = 100
 """Items of a list that its schema wants to be long."""
 WIDTH = 1000
 """Whole numbers that are drawn from where a schema does not say how many there are."""
-KNOWN = {
+FORMAT_SAMPLES = {
     "date": "2026-01-31",
     "date-time": "2026-01-31T12:00:00Z",
     "time": "12:00:00Z",
@@ -162,10 +162,10 @@ def _object(schema: Json, unfit: list[str]) -> Json:
     properties = table(schema.get("properties"))
     undeclared = [name for name in listed(schema.get("required")) if isinstance(name, str) and name not in properties]
     known = {key: example(table(part), unfit) for key, part in properties.items()}
-    known |= dict.fromkeys(undeclared, WORD)
+    known |= dict.fromkeys(undeclared, SAMPLE_TERM)
     additional = table(schema.get("additionalProperties"))
     for number in range(len(known), _count(schema, "minProperties", 0)):
-        known[f"{WORD}{number + 1}"] = example(additional, unfit)
+        known[f"{SAMPLE_TERM}{number + 1}"] = example(additional, unfit)
     return known
 
 
@@ -207,12 +207,12 @@ def _text(schema: Json, unfit: list[str], number: int) -> str:
     if isinstance(pattern, str):
         text = by_pattern(pattern, shortest, longest, number)
         unfit += [] if text is not None else [pattern[:LONGEST_PATTERN]]
-        return WORD if text is None else text
-    known = KNOWN.get(str(schema.get("format", "")))
+        return SAMPLE_TERM if text is None else text
+    known = FORMAT_SAMPLES.get(str(schema.get("format", "")))
     if known is not None and number == 0 and shortest <= len(known) <= longest:
         return known
     ending = str(number + 1) if number else ""
-    return WORD.ljust(shortest - len(ending), "e")[: max(0, longest - len(ending))] + ending[:longest]
+    return SAMPLE_TERM.ljust(shortest - len(ending), "e")[: max(0, longest - len(ending))] + ending[:longest]
 
 
 class _Plain(Random):

@@ -9,7 +9,7 @@ from functools import lru_cache
 from loadstone.workloads.importers.answers import json_leaves
 from loadstone.workloads.importers.har import BYTES, TEXT, Message
 
-ANSWER_S = 5.0
+SOCKET_ANSWER_S = 5.0
 """The first message so long after the hands were shaken, or after one was sent, comes of itself and answers nothing."""
 BURST_S = 1.0
 """Messages closer together than this answer together."""
@@ -17,9 +17,9 @@ MOST_LETTERS = 4096
 """Letters of a message in which a text is looked for that tells it."""
 LONGEST_SIGN, SHORTEST_SIGN = 80, 3
 """Letters of such a text."""
-WORD = re.compile(r"[A-Za-z0-9/+=_~-]{16,}")
+SOCKET_TOKEN = re.compile(r"[A-Za-z0-9/+=_~-]{16,}")
 """With a digit, such a word is likely to be another in each visit."""
-OTHERS = re.compile(r"[0-9]+|[^ -~]+")
+NOT_LETTERS = re.compile(r"[0-9]+|[^ -~]+")
 """So are numbers; what is not plain text is passed over with them."""
 ROOM = re.compile(r"[0-9]*(?:/[^,\[{]*,)?")
 """Before a message's JSON: Socket.IO's digits and the name of a room."""
@@ -56,11 +56,11 @@ def turns(messages: Sequence[Message], started_s: float) -> list[Turn]:
     heartbeats, are passed over.
     """
     turns = [Turn(None)]
-    until_s = started_s + ANSWER_S
+    until_s = started_s + SOCKET_ANSWER_S
     for message in (message for message in messages if message.opcode in (TEXT, BYTES)):
         if message.is_sent:
             turns.append(Turn(message))
-            until_s = message.at_s + ANSWER_S
+            until_s = message.at_s + SOCKET_ANSWER_S
         elif message.at_s <= until_s:
             turns[-1] = Turn(turns[-1].sent, (*turns[-1].heard, message))
             until_s = message.at_s + BURST_S
@@ -114,14 +114,14 @@ def _shared(text: str, second: str) -> str:
 
 def _tokens(text: str) -> Iterator[re.Match[str]]:
     """Words that are likely to be others in each visit."""
-    return (match for match in WORD.finditer(text) if re.search("[0-9]", match[0]))
+    return (match for match in SOCKET_TOKEN.finditer(text) if re.search("[0-9]", match[0]))
 
 
 def _lasting(text: str) -> str:
     """What is likely to be the same in each visit, with U+0000 in place of all else."""
     for token in reversed([*_tokens(text)]):
         text = f"{text[: token.start()]}\0{text[token.end() :]}"
-    return OTHERS.sub("\0", text)
+    return NOT_LETTERS.sub("\0", text)
 
 
 def _tells(piece: str) -> bool:

@@ -24,7 +24,7 @@ LEAST_THINK_S = 0.1
 """Pages closer together than this are parts of one."""
 BACKGROUND_S = 1.0
 """What is asked for so long after a page came, or after a redirect, is no part of it."""
-LONG_S = 5.0
+LONG_EXCHANGE_S = 5.0
 """A file that takes longer does not delay its page: the user goes on meanwhile."""
 LONG_POLL_S = 20.0
 """A request of a page's program that takes longer waits for something to happen, and no user waits for it."""
@@ -90,7 +90,9 @@ class Page:
     @property
     def end_s(self) -> float:
         """When it was there with all that it loads, except for what takes long beside the user's visit."""
-        return max(entry.end_s for entry in (self.last, *self.embedded) if entry is self.last or entry.took_s < LONG_S)
+        return max(
+            entry.end_s for entry in (self.last, *self.embedded) if entry is self.last or entry.took_s < LONG_EXCHANGE_S
+        )
 
     @property
     def redirects(self) -> int:
@@ -257,7 +259,7 @@ def _unplayable(entry: Exchange, documents: Sequence[float]) -> str:
 def _is_long_poll(entry: Exchange, documents: Sequence[float]) -> bool:
     """Whether a page's program waited for news: longer than users wait, or while the next page was opened."""
     is_asked_for = entry.is_background or (not entry.kind and _is_bare_text(entry))
-    if entry.method != "GET" or not is_asked_for or entry.took_s < LONG_S:
+    if entry.method != "GET" or not is_asked_for or entry.took_s < LONG_EXCHANGE_S:
         return False
     goes_on = any(entry.start_s + BACKGROUND_S < at_s < entry.end_s for at_s in documents)
     return goes_on or entry.took_s >= LONG_POLL_S

@@ -7,7 +7,7 @@ from statistics import median
 import scipy
 
 from loadstone.judge.outage import SLOW, Outage
-from loadstone.judge.statistics import LEVEL
+from loadstone.judge.statistics import CONFIDENCE_LEVEL
 from loadstone.model.fault import FaultKind
 from loadstone.model.machine import PROCESS
 from loadstone.model.numbers import milliseconds as seconds
@@ -63,7 +63,7 @@ def failing_at_most(survived: int, trials: int) -> float:
 
     50 of 50 leave 5.8 %.
     """
-    return float(scipy.special.betaincinv(trials - survived + 1, survived, LEVEL)) if survived else 1.0
+    return float(scipy.special.betaincinv(trials - survived + 1, survived, CONFIDENCE_LEVEL)) if survived else 1.0
 
 
 def headline(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
@@ -80,8 +80,8 @@ def headline(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
     most_pct = 100 * failing_at_most(survived, len(known))
     outages = [outage for trial in known if (outage := trial.failure and trial.failure.outage)]
     yield (
-        f"{fault}{_of(known)}: {_silences(outages)}; {survived} of {len(known)} survived, up to {most_pct:.0f} % may "
-        "fail (95 % limit)."
+        f"{fault}{_platform_suffix(known)}: {_silences(outages)}; {survived} of {len(known)} survived, "
+        f"up to {most_pct:.0f} % may fail (95 % limit)."
     )
     yield _outages(outages)
     ledgers = [trial.failure.ledgers for trial in known if trial.failure and trial.failure.ledgers]
@@ -98,7 +98,7 @@ def headline(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
         yield f"{len(trials) - len(known)} of {len(trials)} trials are not conclusive and are excluded."
 
 
-def _of(trials: Sequence[Trial]) -> str:
+def _platform_suffix(trials: Sequence[Trial]) -> str:
     """What the fault hit."""
     platforms = {trial.platform for trial in trials if trial.platform}
     if platforms == {PROCESS}:

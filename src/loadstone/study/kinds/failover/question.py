@@ -64,10 +64,10 @@ def _trial(run: RunSummary) -> Trial:
     """What the fault of a run came to."""
     fault = run.request.fault
     assert fault is not None, "every run of a failover study plans a fault"
-    return Trial(run.folder, fault.at_s, _told(run), run.platform, _foreign_pct(run))
+    return Trial(run.folder, fault.at_s, _disclosed_failure(run), run.platform, _foreign_pct(run))
 
 
-def _told(run: RunSummary) -> Failure | None:
+def _disclosed_failure(run: RunSummary) -> Failure | None:
     """What a run says of its fault: nothing where the driver itself was late."""
     return None if run.is_driver_bound else run.failure
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from loadstone.judge.statistics import LEVEL, drift, heavy_outlier, holm, least_for_drift, summary
+from loadstone.judge.statistics import CONFIDENCE_LEVEL, drift, heavy_outlier, holm, least_for_drift, summary
 from loadstone.model.numbers import supported
 from loadstone.study.metrics import METRICS
 from loadstone.study.question import Answer, count_verdicts
@@ -110,7 +110,7 @@ def series(runs: Sequence[RunSummary]) -> dict[str, Series]:
     series: dict[str, Series] = {}
     for name, values in complete.items():
         summed = summary(values)
-        places = [far[name][0]] if chances.get(name, 1.0) <= 1 - LEVEL else []
+        places = [far[name][0]] if chances.get(name, 1.0) <= 1 - CONFIDENCE_LEVEL else []
         named = tuple(Outlier(valid[place].folder, values[place]) for place in places)
         spread = summed.spread_pct
         series[name] = Series(values, **asdict(summed), spread_pct=spread, drift_p=trends.get(name), outliers=named)
@@ -127,10 +127,14 @@ def headline(runs: Sequence[RunSummary], metrics: Mapping[str, Series]) -> Itera
     """How the runs came out, then drift, runs that were left out, and outliers."""
     counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(runs).items() if count)
     yield f"{len(runs)} runs: {counts}." if runs else "No run was made yet."
-    drifting = [name for name, metric in metrics.items() if metric.drift_p is not None and metric.drift_p <= 1 - LEVEL]
+    drifting = [
+        name
+        for name, metric in metrics.items()
+        if metric.drift_p is not None and metric.drift_p <= 1 - CONFIDENCE_LEVEL
+    ]
     if drifting:
         titles = ", ".join(METRICS[name].title for name in drifting)
-        yield f"Drift over the series (p at most {1 - LEVEL:.2f}, corrected for all figures): {titles}."
+        yield f"Drift over the series (p at most {1 - CONFIDENCE_LEVEL:.2f}, corrected for all figures): {titles}."
     valid = sum(run.is_valid for run in runs)
     if valid < len(runs):
         yield f"{len(runs) - valid} invalid runs left out of every figure: nothing follows from them."

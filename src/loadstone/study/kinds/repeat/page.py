@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadstone.judge.statistics import LEVEL
+from loadstone.judge.statistics import CONFIDENCE_LEVEL
 from loadstone.model.numbers import chance, number, rounded
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
@@ -44,7 +44,7 @@ def _figure(name: str, series: Series) -> Figure:
 
 def _row(name: str, series: Series) -> Row:
     interval = "" if series.low is None else f"{rounded(series.low)} to {rounded(series.high)}"
-    drifts = series.drift_p is not None and series.drift_p <= 1 - LEVEL
+    drifts = series.drift_p is not None and series.drift_p <= 1 - CONFIDENCE_LEVEL
     far = "; ".join(f"{rounded(outlier.value)} in {outlier.run}" for outlier in series.outliers)
     drift_p = Cell(number(series.drift_p, 2), Tone.INVALID if drifts else Tone.PLAIN)
     spread = number(series.spread_pct, 2)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from loadstone.judge.statistics import LEVEL, holm, least_for_unpaired, unpaired
+from loadstone.judge.statistics import CONFIDENCE_LEVEL, holm, least_for_unpaired, unpaired
 from loadstone.model.service import Mechanism, Tuning
 from loadstone.study.kinds.suite.cells import CellResult
 from loadstone.study.kinds.suite.published import FASTER, published_ratio, published_tls_cost
@@ -41,7 +41,7 @@ class TuningDifference:
     @property
     def is_found(self) -> bool:
         """Whether there is one."""
-        return self.p is not None and self.p <= 1 - LEVEL
+        return self.p is not None and self.p <= 1 - CONFIDENCE_LEVEL
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,11 @@ from loadstone.model.service import Mechanism, Tuning
 from loadstone.study.bottleneck import common
 from loadstone.study.summary import RunSummary
 
-FULL = 0.95
+FULL_CPU_SHARE = 0.95
 """Share of its cores from which a server is full (the published tests saturated theirs)."""
 FLAT = 1.03
 """Factor of throughput below which twice the clients brought nothing."""
-ENDING = (Mechanism.C_CGI, Mechanism.PERL_CGI)
+CGI_MECHANISMS = (Mechanism.C_CGI, Mechanism.PERL_CGI)
 """Mechanisms by programs that end with each answer."""
 FACTOR = 2
 """Clients of one step by those of the step before."""
@@ -113,7 +113,7 @@ def _closed(runs: Sequence[RunSummary]) -> Iterator[RunSummary]:
 def cpu_share(run: RunSummary, cell: Cell) -> float | None:
     """CPU of the system by its cores; None where it is not known, as of programs that end and are not counted."""
     used = run.metrics.get("server_cpu")
-    is_missed = cell.mechanism in ENDING and run.misses_ended
+    is_missed = cell.mechanism in CGI_MECHANISMS and run.misses_ended
     return None if used is None or is_missed else used / cell.cores
 
 
@@ -130,7 +130,7 @@ def is_settled(by_clients: dict[int, list[RunSummary]], cell: Cell) -> bool:
     if _is_broken(ordered[-1]) or _is_flat(ordered):
         return True
     share = cpu_share(ordered[-1][0], cell)
-    return len(ordered) > 1 and share is not None and share >= FULL
+    return len(ordered) > 1 and share is not None and share >= FULL_CPU_SHARE
 
 
 def _is_broken(runs: Sequence[RunSummary]) -> bool:
@@ -168,7 +168,7 @@ def result(cell: Cell, runs: Sequence[RunSummary]) -> CellResult | None:
         throughput=tuple(run.metrics["throughput"] for run in taken if "throughput" in run.metrics),
         response_s=fmean(times) if times else None,
         cpu_share=share,
-        is_full=(share is not None and share >= FULL) or (_is_flat(ordered) and not _is_broken(ordered[-1])),
+        is_full=(share is not None and share >= FULL_CPU_SHARE) or (_is_flat(ordered) and not _is_broken(ordered[-1])),
         is_driver_bound=any(run.is_driver_bound for run in taken),
         doubts=tuple(dict.fromkeys(doubt for run in taken for doubt in _doubts(run))),
         bottleneck=common(taken),

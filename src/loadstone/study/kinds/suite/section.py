@@ -15,7 +15,7 @@ Cores = Annotated[tuple[Annotated[int, Field(ge=1, le=4096)], ...], Field(min_le
 Tunings = Annotated[tuple[Tuning, ...], Field(min_length=1)]
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split_names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
@@ -23,18 +23,18 @@ class SuiteSection(StudySection):
     """`[suite]`: servers, their tunings, numbers of cores."""
 
     server: Annotated[
-        Names, Flag("Servers to test. Default: nginx,apache,tomcat.", metavar="NAME,NAME", read=_words)
+        Names, Flag("Servers to test. Default: nginx,apache,tomcat.", metavar="NAME,NAME", read=_split_names)
     ] = Field(default=("nginx", "apache", "tomcat"), description='a list as ["nginx", "apache"]')
     cores: Annotated[
         Cores,
         Flag(
             "Number of cores for the server; several numbers are tested one after another. Default: 1.",
             metavar="N,N",
-            read=_words,
+            read=_split_names,
         ),
     ] = Field(default=(1,), description="a list of whole numbers as [1, 2]")
     tuning: Annotated[
-        Tunings, Flag("Settings of each server. Default: default,tuned.", metavar="default,tuned", read=_words)
+        Tunings, Flag("Settings of each server. Default: default,tuned.", metavar="default,tuned", read=_split_names)
     ] = Field(default=(Tuning.DEFAULT, Tuning.TUNED), description='a list as ["default", "tuned"]')
     clients: Annotated[
         int, Field(ge=1, le=10_000), Flag("Initial number of clients per core.", kind=int, min=1, max=10_000)

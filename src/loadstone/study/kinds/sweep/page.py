@@ -25,7 +25,7 @@ SHOWN = (
     ("server_cpu", "server CPU", 2),
 )
 """Metrics of the table, with their titles and digits."""
-BESIDE = (
+SWEEP_FIGURES = (
     ("response_p90", "Response time, 90th percentile, of all settings"),
     ("throughput", "Throughput of all settings"),
     ("server_cpu", "CPU of the system under test, of all settings"),
@@ -74,7 +74,7 @@ def _figures(answer: SweepAnswer, workload: StudiedWorkload) -> Iterator[Figure]
     load = answer.load
     if load is not None:
         if len(answer.curves) > 1:
-            yield from _beside(answer.curves, load)
+            yield from _resource_figures(answer.curves, load)
         for curve in answer.curves:
             yield from _over_load(curve, load, workload)
     for scaling in answer.scaling:
@@ -95,9 +95,9 @@ def _means(point: SweptPoint) -> dict[str, float]:
     return {name: summed.mean for name, summed in point.metrics.items()}
 
 
-def _beside(curves: Sequence[Curve], load: str) -> Iterator[Figure]:
+def _resource_figures(curves: Sequence[Curve], load: str) -> Iterator[Figure]:
     """The curves of all settings in one plot each, as one large machine is held against several small ones."""
-    for metric, title in BESIDE:
+    for metric, title in SWEEP_FIGURES:
         drawn = [
             {
                 "x": float(point.at[load]),

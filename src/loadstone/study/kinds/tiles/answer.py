@@ -51,7 +51,7 @@ def why_not_held(trials: Sequence[TileTrial], tenths: int) -> str:
     return f"a limit breaks: {reason}" if last.verdict is Verdict.FAIL else f"no run is fit to be judged: {reason}"
 
 
-def words(tenths: int) -> str:
+def tenths_in_words(tenths: int) -> str:
     """A load in words."""
     full, part = divmod(tenths, FULL)
     if not part:

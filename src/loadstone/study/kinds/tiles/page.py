@@ -7,7 +7,7 @@ from loadstone.model.numbers import number
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
 from loadstone.page.plot import Plot
-from loadstone.study.kinds.tiles.answer import TilesAnswer, TileTrial, words
+from loadstone.study.kinds.tiles.answer import TilesAnswer, TileTrial, tenths_in_words
 from loadstone.study.summary import RunSummary
 from loadstone.study.tenths import FULL
 
@@ -33,4 +33,4 @@ def _row(place: int, trial: TileTrial) -> Row:
     verdict = Cell(trial.verdict, Tone(trial.verdict.value))
     link = Cell(str(place), link=trial.folder)
     metrics = [number(trial.score, 2), number(trial.qos_pct, 2)]
-    return Row([link, words(trial.tenths), verdict, *metrics, "; ".join(trial.reasons)])
+    return Row([link, tenths_in_words(trial.tenths), verdict, *metrics, "; ".join(trial.reasons)])

@@ -7,7 +7,7 @@ from typing import NoReturn
 from loadstone.model.errors import UsageError
 from loadstone.model.records.verdict import Verdict
 from loadstone.study.kind import StudyContext
-from loadstone.study.kinds.tiles.answer import TilesAnswer, TileTrial, why_not_held, words
+from loadstone.study.kinds.tiles.answer import TilesAnswer, TileTrial, tenths_in_words, why_not_held
 from loadstone.study.kinds.tiles.section import TilesSection
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
 from loadstone.study.tenths import FULL, TENTHS
@@ -78,11 +78,15 @@ class TilesPeak:
     ) -> list[str]:
         if not trials:
             return ["no run yet"]
-        first = "not one tenth of a tile holds" if peak is None else f"{words(peak.tenths)} hold, score {peak.score:g}"
+        first = (
+            "not one tenth of a tile holds"
+            if peak is None
+            else f"{tenths_in_words(peak.tenths)} hold, score {peak.score:g}"
+        )
         if high is None:
             most = f"{self.most_tiles} tiles are the most that were to be tried; more may hold (--most-tiles)"
             return [first, most if is_done else "no limit found yet"]
-        return [first, f"at {words(high)} {why_not_held(trials, high)}"]
+        return [first, f"at {tenths_in_words(high)} {why_not_held(trials, high)}"]
 
 
 def _again(trials: Sequence[TileTrial]) -> int | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from loadstone.judge.statistics import LEVEL
+from loadstone.judge.statistics import CONFIDENCE_LEVEL
 from loadstone.model.numbers import number, rounded, signed_percent
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.plot import DifferencePlot, Plot
@@ -43,17 +43,17 @@ def _row(name: str, compared: ComparedMetric, is_asked: bool) -> Row:
     head = [name.replace("_", " "), rounded(compared.a.mean), rounded(compared.b.mean)]
     main = compared.difference
     if main is None:
-        return Row([*head, "", "", *_apart(compared.apart_p)], is_asked)
+        return Row([*head, "", "", *_p_cells(compared.apart_p)], is_asked)
     interval = "" if main.low is None else f"{signed_percent(main.low)} to {signed_percent(main.high)}"
     tone = Tone.BROKEN if main.is_found else Tone.PLAIN
     return Row([*head, signed_percent(main.ratio), interval, Cell(number(main.p, 3), tone), _means(main)], is_asked)
 
 
-def _apart(p: float | None) -> tuple[Cell | str, str]:
+def _p_cells(p: float | None) -> tuple[Cell | str, str]:
     """The chance of a difference that has no ratio, and what it amounts to."""
     if p is None:
         return "", "a value is 0"
-    is_found = p <= 1 - LEVEL
+    is_found = p <= 1 - CONFIDENCE_LEVEL
     means = "a difference" if is_found else "no difference found"
     return Cell(number(p, 3), Tone.BROKEN if is_found else Tone.PLAIN), f"{means} (no ratio: a value is 0)"
 

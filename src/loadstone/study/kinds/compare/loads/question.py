@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from loadstone.judge.statistics import LEVEL, holm, seen_scatters
+from loadstone.judge.statistics import CONFIDENCE_LEVEL, holm, seen_scatters
 from loadstone.study.answers import changed_answers
 from loadstone.study.conditions import unlike
 from loadstone.study.failures import compare_paired
@@ -42,7 +42,7 @@ def promise(question: "Compare") -> str:
 
 def pairs_for(loads: int) -> int:
     """Fewest pairs with which anything can be found at each of so many loads, corrected for asking several times."""
-    return max(LEAST_PAIRS, math.ceil(math.log2(2 * loads / (1 - LEVEL))))
+    return max(LEAST_PAIRS, math.ceil(math.log2(2 * loads / (1 - CONFIDENCE_LEVEL))))
 
 
 def overlap(a: RunSummary, b: RunSummary) -> float:
@@ -160,7 +160,7 @@ class Compare:
             compared = load.metrics.get(self.metric)
             if compared is not None and compared.difference is not None:
                 p = next(chances)
-                difference = replace(compared.difference, p_corrected=p, is_found=p <= 1 - LEVEL)
+                difference = replace(compared.difference, p_corrected=p, is_found=p <= 1 - CONFIDENCE_LEVEL)
                 load = replace(load, metrics={**load.metrics, self.metric: replace(compared, difference=difference)})
             corrected.append(load)
         return corrected
