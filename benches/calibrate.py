@@ -23,7 +23,7 @@ import numpy as np
 
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
-from loadstone.model.system import Clock, Spread, Station
+from loadstone.model.system import Clock, Station, UserSpread
 from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.store.read import read_result
 from loadstone.study.base import WorkloadRuns
@@ -33,7 +33,7 @@ from loadstone.study.kinds.predict.question import Predict
 from loadstone.study.kinds.repeat.question import Repeat
 from loadstone.study.question import Question
 from loadstone.study.search.question import Search
-from loadstone.study.service_model import Limits
+from loadstone.study.service_model import ModelLimits
 from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.study.until import Until
 from loadstone.workloads import load
@@ -63,8 +63,8 @@ GOOD_S, TOLERABLE_S = 0.05, 0.08
 SYSTEMS = {
     "M/M/1": Station(workers=1, service=0.004),
     "M/M/4": Station(workers=4, service=0.008),
-    "M/D/4": Station(workers=4, service=0.008, spread=Spread.FIXED),
-    "cv 3": Station(workers=4, service=0.004, spread=Spread.LOG_NORMAL, cv=3),
+    "M/D/4": Station(workers=4, service=0.008, spread=UserSpread.FIXED),
+    "cv 3": Station(workers=4, service=0.004, spread=UserSpread.LOG_NORMAL, cv=3),
     "stalls": Station(workers=4, service=0.008, stall=0.02, stall_every=1.0),
     "queue of 4": Station(workers=4, service=0.008, queue=4),
     "at its limit": Station(workers=4, service=0.016),
@@ -229,7 +229,7 @@ def predict(system: str, seed: int) -> tuple[float, float, float, float] | None:
     station = SYSTEMS[system]
     capacity = station.workers / station.service
     at = tuple(f"{share * capacity:g}" for share in (0.2, 0.35, 0.5, 0.6))
-    asked = Predict("page", {}, "rate", at, (f"{0.8 * capacity:g}",), Limits(GOOD_S, TOLERABLE_S), 3, until=SURE)
+    asked = Predict("page", {}, "rate", at, (f"{0.8 * capacity:g}",), ModelLimits(GOOD_S, TOLERABLE_S), 3, until=SURE)
     answer = ask(station, seed, asked)
     if not answer.checks:
         return None

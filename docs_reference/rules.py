@@ -11,6 +11,7 @@ from loadstone.judge.remedies import REMEDIES, title_of
 from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, FOREIGN_SAID_PCT, LAG_SHARE
 from loadstone.model.records.check import Bound, CheckId, Weight
 
+OURS, TILES = WEB_WORKLOADS_SOURCE, tiles.CONSOLIDATION_SOURCE
 LIMITS = "the source of the workload's limits"
 """Source of rules whose limits a workload declares: its page, or the workload itself."""
 UNITS = ("%", "% off", "% of a core", "points", "s", "ms", "times")
@@ -36,7 +37,7 @@ _LAG = f"{100 * LAG_SHARE:g} % of the shortest limit"
 _STALL = f"{_LAG}, but {1000 * driver.LEAST_STALL_S:g} ms at least"
 _WIDENED = "outside the profile `full` widened to what chance may do"
 RULES: Mapping[CheckId, Rule] = {
-    CheckId.STEADY_STATE: Rule("share of the declared window", "%", LEAST, "99.9", INVALID, WEB_WORKLOADS_SOURCE),
+    CheckId.STEADY_STATE: Rule("share of the declared window", "%", LEAST, "99.9", INVALID, OURS),
     CheckId.GOOD_SHARE: Rule("share of good operations", "%", LEAST, "`limits.good_share_pct`", FAIL, LIMITS),
     CheckId.TOLERABLE_SHARE: Rule(
         "share of good and tolerable operations", "%", LEAST, "`limits.tolerable_share_pct`", FAIL, LIMITS
@@ -50,7 +51,7 @@ RULES: Mapping[CheckId, Rule] = {
         LEAST,
         f"so many that one failure is within the limit, {outlook.MOST_FOR_A_PASS} at most",
         INVALID,
-        WEB_WORKLOADS_SOURCE,
+        OURS,
     ),
     CheckId.LOST_SESSIONS: Rule(
         "sessions that wait too long at the end",
@@ -58,7 +59,7 @@ RULES: Mapping[CheckId, Rule] = {
         MOST,
         f"{rules.LOST_SESSIONS_PCT:g} % of the sessions, and what chance adds",
         FAIL,
-        WEB_WORKLOADS_SOURCE,
+        OURS,
     ),
     CheckId.AUDIT_MADE: Rule("audits of the server", "", LEAST, "1", INVALID, ledger.SOURCE),
     CheckId.AUDIT_HELD: Rule("entries that the server holds", "", LEAST, "entries acknowledged", FAIL, ledger.SOURCE),
@@ -71,24 +72,24 @@ RULES: Mapping[CheckId, Rule] = {
     CheckId.UNANSWERED: Rule(
         "operations without a complete answer", "%", MOST, f"{mix.ERROR_SHARE_PCT:g}", FAIL, PUBLISHED
     ),
-    CheckId.DRIVER_ERRORS: Rule("errors of the driver", "errors", MOST, "0", INVALID, WEB_WORKLOADS_SOURCE),
+    CheckId.DRIVER_ERRORS: Rule("errors of the driver", "errors", MOST, "0", INVALID, OURS),
     CheckId.ERRORS: Rule("operations in error", "%", MOST, "`limits.errors_pct`", FAIL, DECLARED),
     CheckId.PERCENTILE: Rule("a percentile of response times", "s", MOST, "`percentiles_s`", FAIL, DECLARED),
     CheckId.THROUGHPUT: Rule(
         "operations per second", "operations/s", LEAST, "`limits.throughput_per_s`", FAIL, DECLARED
     ),
-    CheckId.ARRIVALS_DUE: Rule("arrivals by expected arrivals", "%", LEAST, "what chance leaves", INVALID, WEB_WORKLOADS_SOURCE),
-    CheckId.ARRIVALS_BEGUN: Rule("arrivals that started", "%", LEAST, f"{mix.ARRIVED_PCT:g}", INVALID, WEB_WORKLOADS_SOURCE),
+    CheckId.ARRIVALS_DUE: Rule("arrivals by expected arrivals", "%", LEAST, "what chance leaves", INVALID, OURS),
+    CheckId.ARRIVALS_BEGUN: Rule("arrivals that started", "%", LEAST, f"{mix.ARRIVED_PCT:g}", INVALID, OURS),
     CheckId.MIX_DEVIATION: Rule(
         "largest deviation of one operation", "%", MOST, f"{mix.PAGE_DEVIATION_PCT:g}, {_WIDENED}", INVALID, PUBLISHED
     ),
     CheckId.NET_DEVIATION: Rule(
         "deviation of all operations", "%", MOST, f"{mix.NET_DEVIATION_PCT:g}, {_WIDENED}", INVALID, PUBLISHED
     ),
-    CheckId.SHARES: Rule("smallest p-value of the shares", "", LEAST, f"{MIX_LEVEL:g}", INVALID, WEB_WORKLOADS_SOURCE),
-    CheckId.UNSAMPLED: Rule("kinds of operations without a sample", "kinds", MOST, "0", INVALID, WEB_WORKLOADS_SOURCE),
+    CheckId.SHARES: Rule("smallest p-value of the shares", "", LEAST, f"{MIX_LEVEL:g}", INVALID, OURS),
+    CheckId.UNSAMPLED: Rule("kinds of operations without a sample", "kinds", MOST, "0", INVALID, OURS),
     CheckId.PAUSE_DEVIATION: Rule(
-        "think time beyond the time drawn", "%", MOST, f"{mix.PAUSE_DEVIATION_PCT:g}", INVALID, WEB_WORKLOADS_SOURCE
+        "think time beyond the time drawn", "%", MOST, f"{mix.PAUSE_DEVIATION_PCT:g}", INVALID, OURS
     ),
     CheckId.MEAN_THINK_TIME: Rule(
         "mean think time against the declared one",
@@ -96,7 +97,7 @@ RULES: Mapping[CheckId, Rule] = {
         MOST,
         f"{mix.MEAN_PAUSE_PCT:g}, or what chance may do",
         INVALID,
-        WEB_WORKLOADS_SOURCE,
+        OURS,
     ),
     CheckId.THINK_TIMES: Rule(
         "distance to the declared distribution",
@@ -104,7 +105,7 @@ RULES: Mapping[CheckId, Rule] = {
         MOST,
         f"the distance by chance, at a level of {MIX_LEVEL:g}",
         INVALID,
-        WEB_WORKLOADS_SOURCE,
+        OURS,
     ),
     CheckId.CYCLE_TIME: Rule(
         "worst mean cycle time against the drawn one",
@@ -127,27 +128,27 @@ RULES: Mapping[CheckId, Rule] = {
         "percentile weighted by the mix", "s", MOST, "the limits, weighted in the same way", NOTE, LIMITS
     ),
     CheckId.LEAD: Rule("ramp-up and warm-up", "s", LEAST, "the longest operation", INVALID, PUBLISHED),
-    CheckId.DRIVER_LAG: Rule("driver lag p99", "ms", MOST, _LAG, INVALID, WEB_WORKLOADS_SOURCE),
-    CheckId.DRIVER_LAG_TAIL: Rule("driver lag p99.9", "ms", MOST, _STALL, INVALID, WEB_WORKLOADS_SOURCE),
-    CheckId.DRIVER_LAG_MAX: Rule("largest driver lag", "ms", MOST, _STALL, INVALID, WEB_WORKLOADS_SOURCE),
-    CheckId.DRIVER_GAP: Rule("longest time the driver did not run", "ms", MOST, _STALL, INVALID, WEB_WORKLOADS_SOURCE),
-    CheckId.DRIVER_CLOCKS: Rule("largest offset between the drivers' clocks", "ms", MOST, _LAG, INVALID, WEB_WORKLOADS_SOURCE),
+    CheckId.DRIVER_LAG: Rule("driver lag p99", "ms", MOST, _LAG, INVALID, OURS),
+    CheckId.DRIVER_LAG_TAIL: Rule("driver lag p99.9", "ms", MOST, _STALL, INVALID, OURS),
+    CheckId.DRIVER_LAG_MAX: Rule("largest driver lag", "ms", MOST, _STALL, INVALID, OURS),
+    CheckId.DRIVER_GAP: Rule("longest time the driver did not run", "ms", MOST, _STALL, INVALID, OURS),
+    CheckId.DRIVER_CLOCKS: Rule("largest offset between the drivers' clocks", "ms", MOST, _LAG, INVALID, OURS),
     CheckId.DRIVER_CPU: Rule(
-        "CPU use of the busiest driver thread", "% of a core", MOST, f"{DRIVER_CPU_PCT:g}", INVALID, WEB_WORKLOADS_SOURCE
+        "CPU use of the busiest driver thread", "% of a core", MOST, f"{DRIVER_CPU_PCT:g}", INVALID, OURS
     ),
     CheckId.FOREIGN_CPU: Rule(
-        "host CPU used by other processes, including steal", "%", MOST, f"{FOREIGN_CPU_PCT:g}", INVALID, WEB_WORKLOADS_SOURCE
+        "host CPU used by other processes, including steal", "%", MOST, f"{FOREIGN_CPU_PCT:g}", INVALID, OURS
     ),
     CheckId.FOREIGN_CPU_SAID: Rule(
-        "host CPU used by other processes, including steal", "%", MOST, f"{FOREIGN_SAID_PCT:g}", NOTE, WEB_WORKLOADS_SOURCE
+        "host CPU used by other processes, including steal", "%", MOST, f"{FOREIGN_SAID_PCT:g}", NOTE, OURS
     ),
-    CheckId.TCP_MEMORY: Rule("time under TCP memory pressure", "s", MOST, "0", INVALID, WEB_WORKLOADS_SOURCE),
-    CheckId.UNPLACED: Rule("users not placed part-way", "users", MOST, "0; with errors a note", INVALID, WEB_WORKLOADS_SOURCE),
+    CheckId.TCP_MEMORY: Rule("time under TCP memory pressure", "s", MOST, "0", INVALID, OURS),
+    CheckId.UNPLACED: Rule("users not placed part-way", "users", MOST, "0; with errors a note", INVALID, OURS),
     CheckId.STEADY: Rule(
-        "largest change within the window", "times", MOST, f"{steadiness.LIMIT_FACTOR:g}", INVALID, WEB_WORKLOADS_SOURCE
+        "largest change within the window", "times", MOST, f"{steadiness.LIMIT_FACTOR:g}", INVALID, OURS
     ),
     CheckId.STEADY_SAID: Rule(
-        "largest change within the window", "times", MOST, f"{steadiness.SAID_FACTOR:g}", NOTE, WEB_WORKLOADS_SOURCE
+        "largest change within the window", "times", MOST, f"{steadiness.SAID_FACTOR:g}", NOTE, OURS
     ),
     CheckId.CONDITIONAL_HONOURED: Rule(
         "conditional requests answered with 304", "%", LEAST, "99", NOTE, PUBLISHED
@@ -158,26 +159,26 @@ RULES: Mapping[CheckId, Rule] = {
         MOST,
         f"{mix.ERROR_SHARE_PCT:g} % or `limits.errors_pct`, and what chance adds",
         FAIL,
-        WEB_WORKLOADS_SOURCE,
+        OURS,
     ),
     CheckId.TRAILING: Rule(
-        "answers with bytes behind their end", "answers", MOST, "0, or `limits.errors_pct`", FAIL, WEB_WORKLOADS_SOURCE
+        "answers with bytes behind their end", "answers", MOST, "0, or `limits.errors_pct`", FAIL, OURS
     ),
     CheckId.FURTHER_SOURCES: Rule(
-        "connections from further source addresses", "connections", MOST, "0", NOTE, WEB_WORKLOADS_SOURCE
+        "connections from further source addresses", "connections", MOST, "0", NOTE, OURS
     ),
-    CheckId.ACCEPTED_LATE: Rule("connections accepted late", "connections", MOST, "0", NOTE, WEB_WORKLOADS_SOURCE),
-    CheckId.PARTS_DIED: Rule("parts that died or were ended", "", MOST, "0", INVALID, tiles.CONSOLIDATION_SOURCE),
+    CheckId.ACCEPTED_LATE: Rule("connections accepted late", "connections", MOST, "0", NOTE, OURS),
+    CheckId.PARTS_DIED: Rule("parts that died or were ended", "", MOST, "0", INVALID, TILES),
     CheckId.POWER_SAMPLES: Rule(
-        "samples of a power meter", "", LEAST, f"{100 * tiles.SAMPLED:g} % of the seconds", INVALID, tiles.CONSOLIDATION_SOURCE
+        "samples of a power meter", "", LEAST, f"{100 * tiles.SAMPLED:g} % of the seconds", INVALID, TILES
     ),
     CheckId.WINDOWS_APART: Rule(
-        "offset between the measured windows", "s", MOST, f"{tiles.WINDOW_S:g}", INVALID, tiles.CONSOLIDATION_SOURCE
+        "offset between the measured windows", "s", MOST, f"{tiles.WINDOW_S:g}", INVALID, TILES
     ),
-    CheckId.HOST_BUSY: Rule("use of the host's cores", "%", MOST, f"{tiles.BUSY_PCT:g}", NOTE, tiles.CONSOLIDATION_SOURCE),
-    CheckId.QUALITY_UNSAMPLED: Rule("roles without a sample", "", MOST, "0", INVALID, tiles.CONSOLIDATION_SOURCE),
+    CheckId.HOST_BUSY: Rule("use of the host's cores", "%", MOST, f"{tiles.BUSY_PCT:g}", NOTE, TILES),
+    CheckId.QUALITY_UNSAMPLED: Rule("roles without a sample", "", MOST, "0", INVALID, TILES),
     CheckId.NOT_AT_FULL_LOAD: Rule(
-        "workloads not at full load", "workloads", MOST, "0", INVALID, tiles.CONSOLIDATION_SOURCE
+        "workloads not at full load", "workloads", MOST, "0", INVALID, TILES
     ),
 }  # fmt: skip
 

@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from docs_reference.markdown import anchor, code, documented_fields, listed, paragraph, plural, sentence, summary, table
-from loadstone.model.load import Process
+from loadstone.model.load import ProcessKind
 from loadstone.model.reading import Flag, Section
 
 HEAD = ("key", "type", "default", "description")
@@ -120,7 +120,7 @@ def _written(value: Any) -> str:
         return f'"{value.value}"'
     if isinstance(value, tuple):
         return f"[{', '.join(map(_written, value))}]"
-    if isinstance(value, str | Process):
+    if isinstance(value, str | ProcessKind):
         return f'"{value}"'
     return f"{value:g}" if isinstance(value, float) else str(value)
 

@@ -14,7 +14,7 @@ import pytest
 from loadstone.model.load import Arrivals, Load, Population
 from loadstone.model.profile import Phases
 from loadstone.model.records.result import Iteration
-from loadstone.model.system import Spread, Station
+from loadstone.model.system import Station, UserSpread
 from loadstone.run.executor import DriverJob, Executor
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.store.folder import RunFolder
@@ -69,7 +69,7 @@ def get(testbed: Testbed, path: str = "/") -> int:
 
 
 def test_a_station_serves_its_workers_at_a_time_and_refuses_beyond_its_queue(tmp_path: Path) -> None:
-    station = Station(workers=2, service=1.5, spread=Spread.FIXED, queue=2)
+    station = Station(workers=2, service=1.5, spread=UserSpread.FIXED, queue=2)
     with up(station, tmp_path) as testbed:
         begun = time.monotonic()
 
@@ -89,7 +89,7 @@ def test_a_station_serves_its_workers_at_a_time_and_refuses_beyond_its_queue(tmp
 
 
 def test_a_station_makes_planned_errors_and_says_how_busy_it_is(tmp_path: Path) -> None:
-    with up(Station(service=0.02, spread=Spread.FIXED, error_share=1), tmp_path) as testbed:
+    with up(Station(service=0.02, spread=UserSpread.FIXED, error_share=1), tmp_path) as testbed:
         before = asyncio.run(testbed.meters["station"].read())
         assert [get(testbed) for _ in range(10)] == [500] * 10
         after = asyncio.run(testbed.meters["station"].read())
@@ -100,7 +100,7 @@ def test_a_station_makes_planned_errors_and_says_how_busy_it_is(tmp_path: Path) 
 
 
 def test_a_station_that_stalls_answers_late(tmp_path: Path) -> None:
-    with up(Station(service=0.001, spread=Spread.FIXED, stall=0.5, stall_every=1), tmp_path) as testbed:
+    with up(Station(service=0.001, spread=UserSpread.FIXED, stall=0.5, stall_every=1), tmp_path) as testbed:
         times, until = [0.0], time.monotonic() + 60
         while (max(times) < 0.4 or len(times) < 30) and time.monotonic() < until:
             begun = time.monotonic()
@@ -146,7 +146,7 @@ def test_cycles_keep_their_pace_until_answers_take_longer(tmp_path: Path) -> Non
     cycle = 'kind = "cycle"\nmean_s = 1\ndistribution = "exponential"'
     for service, limit in ((0.001, 1), (0.5, 100)):
         folder = one_page(tmp_path / f"cycle-{limit}", cycle)
-        station = Station(workers=1000, service=service, spread=Spread.FIXED)
+        station = Station(workers=1000, service=service, spread=UserSpread.FIXED)
         figures = rehearse(folder, station, Population(50), Phases(5, 5, 300, 0)).figures
         (page,) = figures.operations
         off = 100 * (page.cycle_actual_s / page.cycle_drawn_s - 1)
@@ -159,7 +159,7 @@ def test_cycles_keep_their_pace_until_answers_take_longer(tmp_path: Path) -> Non
 
 def test_real_cycles_are_measured_and_judged(tmp_path: Path) -> None:
     folder = one_page(tmp_path / "paced", 'kind = "cycle"\nmean_s = 0.2\ndistribution = "exponential"')
-    with up(Station(workers=50, service=0.002, spread=Spread.FIXED), tmp_path) as testbed:
+    with up(Station(workers=50, service=0.002, spread=UserSpread.FIXED), tmp_path) as testbed:
         plan = make_plan(
             [Part(load_workload(str(folder)), Population(20), testbed.targets)], Timing(Phases(0.5, 0.5, 3, 0))
         )

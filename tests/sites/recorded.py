@@ -17,7 +17,7 @@ from loadstone.report.har import REDACTED
 from loadstone.store.read import read_result
 from loadstone.workloads.importers.answers import json_leaves
 from loadstone.workloads.importers.from_har import Recording, recorded
-from loadstone.workloads.importers.har import Exchange
+from loadstone.workloads.importers.har import HarExchange
 from loadstone.workloads.importers.recorded_request import body_text, form_text, keyed, pair_list, parts_of
 from loadstone.workloads.importers.steps import Leaf
 from tests.integration.conftest import CHROMIUM, OPTIONS, LoadstoneRunner, newest
@@ -175,11 +175,11 @@ def _sent_otherwise(recording: Recording, trace: Path) -> Iterator[str]:
 
 
 def _is_that(entry: dict[str, Any], method: str, fields: dict[Leaf, str], plain: dict[Leaf, str]) -> bool:
-    sent = _fields(Exchange.model_validate(entry))
+    sent = _fields(HarExchange.model_validate(entry))
     return entry["request"]["method"] == method and sent.keys() == fields.keys() and plain.items() <= sent.items()
 
 
-def _fields(exchange: Exchange) -> dict[Leaf, str]:
+def _fields(exchange: HarExchange) -> dict[Leaf, str]:
     """What a request sends by places: its query, its form, its JSON and its parts."""
     request, query = exchange.request, pair_list(urlsplit(exchange.request.url).query)
     fields = {Leaf("query", key): text for key, text in keyed(query).items()}

@@ -20,23 +20,23 @@ PREPOSITIONS = ("Of", "As", "By", "Where", "What", "Who", "Whose", "Whom", "In",
 """First words of docstrings that are fragments."""
 
 FILLER_CEILINGS: dict[str, int] = {
-    "cli": 11,
-    "fleet": 17,
+    "cli": 3,
+    "fleet": 16,
     "host": 1,
-    "judge": 5,
-    "measure": 6,
-    "model": 22,
+    "judge": 3,
+    "measure": 4,
+    "model": 19,
     "page": 2,
-    "platforms": 26,
-    "report": 3,
-    "run": 7,
+    "platforms": 17,
+    "report": 1,
+    "run": 4,
     "services": 88,
     "store": 2,
-    "study": 53,
+    "study": 39,
     "telemetry": 1,
     "testbed": 44,
-    "web": 2,
-    "workloads": 15,
+    "web": 1,
+    "workloads": 9,
 }
 """Bindings of filler words that are left in a package; 0 where none is named."""
 VERB_CEILINGS: dict[str, int] = {
@@ -46,7 +46,7 @@ VERB_CEILINGS: dict[str, int] = {
     "judge": 72,
     "measure": 29,
     "model": 58,
-    "platforms": 140,
+    "platforms": 139,
     "report": 47,
     "run": 44,
     "services": 105,
@@ -81,11 +81,11 @@ DOCSTRING_CEILINGS: dict[str, int] = {
 ENTRY_POINT = "part of each module's contract, found by its name"
 SHARED_CONSTANTS = {"KIND": ENTRY_POINT, "SECTION": ENTRY_POINT, "NOTE": "text below the table that the module writes"}
 """Public constants that several modules define, each with the reason."""
-SHARED_CONSTANTS_CEILING = 139
+SHARED_CONSTANTS_CEILING = 106
 """Further constants that several modules define; may only fall."""
 SHARED_TYPES: dict[str, str] = {}
 """Public types that several modules define, each with the reason."""
-SHARED_TYPES_CEILING = 52
+SHARED_TYPES_CEILING = 6
 """Further types that several modules define; may only fall."""
 
 

@@ -30,7 +30,7 @@ FOLDER = "baselines"
 BASELINES: TypeAdapter[Baseline] = TypeAdapter(Baseline)
 
 app = typer.Typer(no_args_is_help=True)
-Series = Annotated[str, typer.Argument(metavar="STUDY", help="Study of `loadstone repeat`, or `latest`.")]
+StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="Study of `loadstone repeat`, or `latest`.")]
 
 
 @app.callback()
@@ -45,7 +45,7 @@ def baseline() -> None:
 @app.command()
 def save(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the baseline, or a file for it (NAME.json).")],
-    series: Series = "latest",
+    series: StudyArgument = "latest",
     results: Results = RESULTS,
 ) -> None:
     """Store a series as a baseline: in the results by its name, or in a file (`NAME.json`) for version control."""
@@ -77,7 +77,7 @@ def list_(
 @app.command()
 def check(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Baseline (name or file).")],
-    series: Series = "latest",
+    series: StudyArgument = "latest",
     fail_if: Annotated[
         list[str] | None,
         typer.Option(

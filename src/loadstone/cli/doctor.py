@@ -15,7 +15,7 @@ from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.screen import out, say
 from loadstone.host.packages import install
 from loadstone.host.programs import driver, server
-from loadstone.measure.doctor import Advice, Finding, examine
+from loadstone.measure.doctor import Advice, DoctorFinding, examine
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MachineSpec
 from loadstone.model.service import EMBEDDED
@@ -27,7 +27,7 @@ from loadstone.testbed.software import has_file
 
 REASON_LETTERS = 90
 """Letters of a reason that a table shows."""
-STYLE = {Finding.GOOD: "green", Finding.WARNING: "yellow", Finding.BAD: "red"}
+STYLE = {DoctorFinding.GOOD: "green", DoctorFinding.WARNING: "yellow", DoctorFinding.BAD: "red"}
 
 
 def doctor(
@@ -55,7 +55,7 @@ def doctor(
                 f"[{STYLE[line.finding]}]{line.finding}[/]", line.matter, escape(line.figure), escape(line.remedy)
             )
         out.print(table)
-    if any(line.finding is Finding.BAD for line in advice):
+    if any(line.finding is DoctorFinding.BAD for line in advice):
         raise typer.Exit(Exit.WRONG_INPUT)
 
 
@@ -63,9 +63,9 @@ def _programs() -> Iterator[Advice]:
     """Whether Loadstone's own programs are installed."""
     for name, find in (("driver", driver), ("reference server", server)):
         try:
-            yield Advice(name, Finding.GOOD, find())
+            yield Advice(name, DoctorFinding.GOOD, find())
         except PlatformError as error:
-            yield Advice(name, Finding.BAD, "not found", str(error))
+            yield Advice(name, DoctorFinding.BAD, "not found", str(error))
 
 
 def _platforms() -> Iterator[Advice]:
@@ -73,9 +73,9 @@ def _platforms() -> Iterator[Advice]:
     for name, kind in platform_kinds().items():
         missing = asyncio.run(kind.maker.missing(MachineSpec(platform=name)))
         if missing:
-            yield Advice(f"platform {name}", Finding.WARNING, "not here", missing)
+            yield Advice(f"platform {name}", DoctorFinding.WARNING, "not here", missing)
         else:
-            yield Advice(f"platform {name}", Finding.GOOD, "ready")
+            yield Advice(f"platform {name}", DoctorFinding.GOOD, "ready")
     yield _accelerator()
 
 
@@ -103,15 +103,17 @@ def _software() -> Iterator[Advice]:
     for name, packages in _services():
         remedy = f"`apt-get install {' '.join(packages)}`, or `loadstone doctor --install`."
         figure = f"misses {', '.join(packages)}" if packages else "ready"
-        yield Advice(name, Finding.WARNING if packages else Finding.GOOD, figure, remedy if packages else "")
+        yield Advice(
+            name, DoctorFinding.WARNING if packages else DoctorFinding.GOOD, figure, remedy if packages else ""
+        )
 
 
 def _accelerator() -> Advice:
     """What was found when a machine was last booted; the doctor starts nothing."""
     matter, detected = "virtual machines by hardware", remembered()
     if detected is None:
-        return Advice(matter, Finding.WARNING, "not known yet", "The first boot of a virtual machine detects it.")
+        return Advice(matter, DoctorFinding.WARNING, "not known yet", "The first boot of a virtual machine detects it.")
     if detected.accelerator is Accelerator.KVM:
-        return Advice(matter, Finding.GOOD, f"KVM: {detected.why}")
+        return Advice(matter, DoctorFinding.GOOD, f"KVM: {detected.why}")
     remedy = f"Machines are emulated by TCG, many times slower. Remove {stored_accelerator_file()} to try KVM again."
-    return Advice(matter, Finding.WARNING, f"no: {detected.why[:REASON_LETTERS]}", remedy)
+    return Advice(matter, DoctorFinding.WARNING, f"no: {detected.why[:REASON_LETTERS]}", remedy)

@@ -18,7 +18,7 @@ from loadstone.model.records.verdict import ResultVerdict
 from loadstone.store.read import read_verdict
 from loadstone.store.study import is_study
 
-Name = Annotated[
+RuleArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="[RULE|RUN]",
@@ -29,7 +29,7 @@ Name = Annotated[
 
 
 def explain(
-    name: Name = None,
+    name: RuleArgument = None,
     as_page: Annotated[bool, typer.Option("--page", help="Print all rules as one Markdown page.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     results: Results = RESULTS,

@@ -12,10 +12,10 @@ from loadstone.model.reading import settings_of
 from loadstone.model.system import FileServer, Station
 from loadstone.study.file import Override
 
-Place = tuple[str, str]
+OptionPlace = tuple[str, str]
 """Section and key of a study file."""
 
-PLACES: Mapping[str, Place] = {
+PLACES: Mapping[str, OptionPlace] = {
     "sessions": ("load", "sessions"),
     "rate": ("load", "rate"),
     "trace": ("load", "trace"),
@@ -57,7 +57,9 @@ OPTIONS_WITH_A_FILE = frozenset(
 """Options that apply beside a file: they replace nothing that it declares."""
 
 
-def overrides_of(context: typer.Context, question: Mapping[str, Place], values: Mapping[str, object]) -> list[Override]:
+def overrides_of(
+    context: typer.Context, question: Mapping[str, OptionPlace], values: Mapping[str, object]
+) -> list[Override]:
     """Overrides by the options that were given, those that replace sections first.
 
     `question` has the places of the options of a study's kind, `given` the values of all options. Raises UsageError for
@@ -83,7 +85,7 @@ def _source(context: typer.Context, option: str) -> str:
     return variable if isinstance(variable, str) else variable[0]
 
 
-def _overrides(option: str, source: str, value: Any, question: Mapping[str, Place]) -> Iterator[Override]:
+def _overrides(option: str, source: str, value: Any, question: Mapping[str, OptionPlace]) -> Iterator[Override]:
     if option in question:
         yield Override(source, question[option], value)
     elif option in PLACES:

@@ -18,7 +18,7 @@ from loadstone.model.fault import FaultKind
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.platforms.pair import control
 from loadstone.platforms.pair.disk import Disks, Reads
-from loadstone.platforms.pair.fitness import Finding, findings, refusal
+from loadstone.platforms.pair.fitness import FitnessFinding, findings, refusal
 from loadstone.platforms.pair.keeper import Keeper
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.sizing import MEASURED_MBIT_PER_S, log_bandwidth
@@ -38,7 +38,7 @@ MEMORY_MIB = 192
 SERVED = ("echo", "backend", "infra", "idle")
 """Of the reference server: what needs nothing beside it."""
 app = typer.Typer(help="Create, inspect and fault-test fault-tolerant pairs.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="Name of the pair.")]
+PairArgument = Annotated[str, typer.Argument(help="Name of the pair.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Memory = Annotated[int, typer.Option(min=64, max=65536, help="Memory of the machine, in MiB.")]
 
@@ -49,7 +49,7 @@ def check(memory: Memory = MEMORY_MIB) -> Exit:
     return _shown(findings(memory, 2))
 
 
-def _shown(checks: list[Finding]) -> Exit:
+def _shown(checks: list[FitnessFinding]) -> Exit:
     for check in checks:
         mark = "[green]ok[/]" if check.is_fit else "[red]missing[/]" if check.is_needed else "[yellow]note[/]"
         out.print(f"{mark:20} {check.what}: {check.said}", highlight=False)
@@ -58,7 +58,7 @@ def _shown(checks: list[Finding]) -> Exit:
 
 @app.command("create")
 def create(
-    name: Name,
+    name: PairArgument,
     memory: Memory = MEMORY_MIB,
     disk: Annotated[int, typer.Option(min=0, max=1 << 24, help="Size of the disk, in MiB; 0 for none.")] = 0,
     disks: Annotated[
@@ -175,7 +175,7 @@ def size(
 
 
 @app.command("events")
-def events(name: Name) -> Exit:
+def events(name: PairArgument) -> Exit:
     """Print the events of a pair, one JSON object per line."""
     for event in _ask(name, "events"):
         out.print(json.dumps(event), soft_wrap=True, highlight=False, markup=False)
@@ -183,28 +183,28 @@ def events(name: Name) -> Exit:
 
 
 @app.command("protect")
-def protect(name: Name) -> Exit:
+def protect(name: PairArgument) -> Exit:
     """Create a secondary for a machine without one, now and whenever it loses one."""
     _said_paused(_ask(name, "protect"))
     return Exit.PASS
 
 
 @app.command("unprotect")
-def unprotect(name: Name) -> Exit:
+def unprotect(name: PairArgument) -> Exit:
     """Stop the secondary; the machine continues without one."""
     _ask(name, "unprotect")
     return Exit.PASS
 
 
 @app.command("move")
-def move(name: Name) -> Exit:
+def move(name: PairArgument) -> Exit:
     """Stop the secondary and create another one."""
     _said_paused(_ask(name, "move"))
     return Exit.PASS
 
 
 @app.command("fail")
-def fail(name: Name, fault: Annotated[FaultKind, typer.Argument(help="Fault to inject.")]) -> Exit:
+def fail(name: PairArgument, fault: Annotated[FaultKind, typer.Argument(help="Fault to inject.")]) -> Exit:
     """Inject a fault into a pair."""
     _ask(name, "fail", fault=fault.value)
     return Exit.PASS

@@ -28,7 +28,7 @@ from loadstone.store.read import catalogue, read_result, read_verdict
 from loadstone.store.refused import refusal_since
 from loadstone.store.study import is_study, studies
 
-Listed = dict[str, Any]
+ListEntry = dict[str, Any]
 """A result or study as `results --json` prints it."""
 ResultName = Annotated[str, typer.Argument(metavar="RUN", help="Result (folder or name), or `latest`.")]
 
@@ -133,7 +133,7 @@ def results(
 ) -> None:
     """List the results and studies, newest first."""
     unreadable: list[str] = []
-    rows: list[Listed] = [
+    rows: list[ListEntry] = [
         {
             "path": str(path),
             "status": manifest.status,
@@ -155,7 +155,7 @@ def results(
         warn(f"passed over: {reason}")
 
 
-def _listed(path: Path, manifest: Manifest, unreadable: list[str]) -> Listed:
+def _listed(path: Path, manifest: Manifest, unreadable: list[str]) -> ListEntry:
     try:
         verdict = read_verdict(path)
     except StoreError as error:
@@ -178,7 +178,7 @@ def _listed(path: Path, manifest: Manifest, unreadable: list[str]) -> Listed:
     }
 
 
-def _show(rows: list[Listed]) -> None:
+def _show(rows: list[ListEntry]) -> None:
     result = Column("result", no_wrap=True)
     table = Table(result, "status", "profile", "workloads", box=SIMPLE_HEAD, pad_edge=False)
     for row in rows:
@@ -187,7 +187,7 @@ def _show(rows: list[Listed]) -> None:
     out.print(table)
 
 
-def _about(row: Listed) -> str:
+def _about(row: ListEntry) -> str:
     """What a result or a study is about, marked up."""
     if "study" in row:
         return escape(f"{row['study']} of {', '.join(row['workloads'])}")
@@ -227,7 +227,7 @@ def _tiles(manifest: Manifest, verdict: ResultVerdict | None) -> str:
     return f"{title}: {verdict.consolidation.score:g}, {verdict.whole}"
 
 
-def _verdicts(workloads: Listed) -> str:
+def _verdicts(workloads: ListEntry) -> str:
     parts = []
     for name, workload in workloads.items():
         style = VERDICT_STYLE.get(workload["verdict"] or "", "dim")

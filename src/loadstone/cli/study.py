@@ -27,7 +27,7 @@ from loadstone.study.base import WorkloadRuns
 from loadstone.study.file import read_study
 from loadstone.study.kind import StudyAnswer, StudySection
 from loadstone.study.question import Answer
-from loadstone.study.registry import AnyKind, file_sections, study_kinds
+from loadstone.study.registry import AnyStudyKind, file_sections, study_kinds
 from loadstone.study.runner import run_study
 from loadstone.study.spec import StudySpec, questions
 from loadstone.workloads import expanded
@@ -39,7 +39,7 @@ QUESTION = "Question"
 class StudyCommand(WorkloadOptions):
     """The options that all kinds of study have, and the study; each kind adds the fields of its section."""
 
-    kind: AnyKind
+    kind: AnyStudyKind
     question: SectionOptions = field(default_factory=SectionOptions, metadata=section_of(StudySection, QUESTION))
     workload: Annotated[str | None, typer.Option(help="Workload names, separated by commas.")] = None
     fresh: Annotated[
@@ -158,7 +158,7 @@ def say_where(path: Path, has_report: bool) -> None:
     say(f"report: {path / 'report.html'}" if has_report else f"result: {path}")
 
 
-def exit_of(manifest: StudyManifest, kind: AnyKind, answer: StudyAnswer[Answer]) -> Exit:
+def exit_of(manifest: StudyManifest, kind: AnyStudyKind, answer: StudyAnswer[Answer]) -> Exit:
     """What the shell is told of a study."""
     if manifest.status is Status.INTERRUPTED:
         return Exit.INTERRUPTED

@@ -82,7 +82,7 @@ NOTED = f'{STARTED}\nstarted $$ > node.pid; exec "$@"'
 
 
 @dataclass(frozen=True)
-class HostFacts:
+class HostProbe:
     """What a host is like before anything is started there."""
 
     python: tuple[int, int]
@@ -103,7 +103,7 @@ def shell_of(name: str, host: HostSpec) -> Shell:
     return Shell(name, host.ssh)
 
 
-async def look_at(name: str, host: HostSpec) -> HostFacts:
+async def look_at(name: str, host: HostSpec) -> HostProbe:
     """Looks at a host. Raises FleetError for one that cannot be of a fleet, with the remedy."""
     before = time.time()
     output = await shell_of(name, host).run(f"set -- {shlex.quote(host.python)}\n{HOST_FACTS_SCRIPT}")
@@ -120,13 +120,13 @@ async def look_at(name: str, host: HostSpec) -> HostFacts:
     return facts
 
 
-def _look_in(name: str, output: str, middle_s: float, bound_s: float) -> HostFacts:
+def _look_in(name: str, output: str, middle_s: float, bound_s: float) -> HostProbe:
     """A look from its lines, of which the clock's was read in the middle, more or less. Raises FleetError."""
     values = dict(line.partition("=")[::2] for line in output.splitlines() if "=" in line)
     try:
         major, minor = (int(part) for part in values["python"].split("."))
         sizes = int(values["free_mib"]), int(values["cores"])
-        return HostFacts(
+        return HostProbe(
             (major, minor),
             values["found"],
             *sizes,
@@ -139,7 +139,7 @@ def _look_in(name: str, output: str, middle_s: float, bound_s: float) -> HostFac
         raise FleetError(f"The description of {name} cannot be read: {output[:200]!r}. {remedy}.") from None
 
 
-async def install(name: str, host: HostSpec, facts: HostFacts, wheel: Path | None) -> str:
+async def install(name: str, host: HostSpec, facts: HostProbe, wheel: Path | None) -> str:
     """Installs this version there where it is missing; the interpreter that has it. Raises FleetError."""
     this_version = version("loadstone")
     if host.python or not host.ssh:

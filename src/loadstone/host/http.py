@@ -82,7 +82,7 @@ def leads_to_guests(interface: str, known: Path = INTERFACES) -> bool:
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpAnswer:
     """What came back to a request."""
 
     status: int
@@ -108,7 +108,7 @@ async def post(endpoint: Endpoint, path: str, timeout_s: float = 20.0) -> bytes:
     return _body(endpoint, path, await ask("POST", endpoint, path, timeout_s))
 
 
-def _body(endpoint: Endpoint, path: str, answer: Answer) -> bytes:
+def _body(endpoint: Endpoint, path: str, answer: HttpAnswer) -> bytes:
     if answer.status != 200:
         raise ValueError(f"{endpoint}{path} answers {answer.status} {answer.reason}")
     return answer.body
@@ -122,7 +122,7 @@ async def ask(
     headers: Mapping[str, str] | None = None,
     body: bytes = b"",
     trusting: ssl.SSLContext | None = None,
-) -> Answer:
+) -> HttpAnswer:
     """Sends one request on a connection of its own. The time limit is one for all of it, from the name's resolution to
     the last byte of the answer, however slowly the other side sends; a cancelled task ends it at once. Raises OSError,
     TimeoutError included, and ValueError for an answer that is not HTTP, or too long.
@@ -146,7 +146,7 @@ async def ask(
 
 async def _exchange(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: h11.Request, body: bytes
-) -> Answer:
+) -> HttpAnswer:
     connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=LARGEST_HEAD)
     for part in (request, h11.Data(data=body), h11.EndOfMessage()):
         writer.write(connection.send(part) or b"")
@@ -165,7 +165,7 @@ async def _exchange(
                 if len(received) > LARGEST_BODY:
                     raise ValueError(f"a response of more than {LARGEST_BODY >> 20} MiB")
             case h11.EndOfMessage() if head is not None:
-                return Answer(head.status_code, head.reason.decode(errors="replace"), bytes(received))
+                return HttpAnswer(head.status_code, head.reason.decode(errors="replace"), bytes(received))
             case h11.InformationalResponse():
                 pass
             case _:

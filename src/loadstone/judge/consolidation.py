@@ -42,7 +42,7 @@ CLASSIC = Maxima(Decimal("34.90"), Decimal("54.14"), Decimal("89.88"))
 
 
 @dataclass(frozen=True)
-class Tile:
+class TileFigures:
     """What one tile did: rates per second and shares of good operations, 0 to 1, as reported."""
 
     app: Decimal
@@ -54,7 +54,7 @@ class Tile:
     qos_idle: Decimal
 
     @classmethod
-    def of(cls, rates: Mapping[str, float], shares: Mapping[str, float]) -> "Tile":
+    def of(cls, rates: Mapping[str, float], shares: Mapping[str, float]) -> "TileFigures":
         """From measured rates and shares, rounded as they are reported."""
         figures = {**rates, **{f"qos_{name}": share for name, share in shares.items()}}
         return cls(**{name: rounded(Decimal(repr(float(value)))) for name, value in figures.items()})
@@ -110,12 +110,12 @@ class Consolidation:
         return f"{plain(self.score)} @ {MACHINES_PER_TILE * len(self.tiles)} machines"
 
 
-def consolidation(tiles: Sequence[Tile], maxima: Maxima = CLASSIC) -> Consolidation:
+def consolidation(tiles: Sequence[TileFigures], maxima: Maxima = CLASSIC) -> Consolidation:
     """Scores tiles, at least one, against the maxima of their profile."""
     return Consolidation(tuple(_scored(tile, maxima) for tile in tiles))
 
 
-def scatter(tiles: Sequence[Tile], maxima: Maxima, seconds: float) -> float:
+def scatter(tiles: Sequence[TileFigures], maxima: Maxima, seconds: float) -> float:
     """Standard error of the score by chance alone: users act by themselves, so n operations scatter by their root."""
     if seconds <= 0:
         return 0.0
@@ -123,7 +123,7 @@ def scatter(tiles: Sequence[Tile], maxima: Maxima, seconds: float) -> float:
     return 100 / 3 * math.sqrt(sum(float(rate) / seconds / float(most) ** 2 for rate, most in pairs))
 
 
-def _scored(tile: Tile, maxima: Maxima) -> TileScore:
+def _scored(tile: TileFigures, maxima: Maxima) -> TileScore:
     pairs = ((tile.app, maxima.app), (tile.web, maxima.web), (tile.mail, maxima.mail))
     parts = [rounded(rate) / most for rate, most in pairs]
     return TileScore(100 * sum(parts, Decimal(0)) / len(parts), sum(tile.qualities, Decimal(0)) / len(tile.qualities))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from loadstone.judge.consolidation import Consolidation, Tile
+from loadstone.judge.consolidation import Consolidation, TileFigures
 from loadstone.judge.statistics import holm, unpaired
 from loadstone.model.errors import UsageError
 from loadstone.model.records.verdict import ComparedFigure, GroupFinding
@@ -65,7 +65,7 @@ LEAST = 2
 """Tiles that a group needs."""
 
 
-def compared_figures(tiles: Sequence[Tile], scored: Consolidation) -> dict[str, list[float]]:
+def compared_figures(tiles: Sequence[TileFigures], scored: Consolidation) -> dict[str, list[float]]:
     """What groups are compared by, one value a tile."""
     rates = {figure.name: [float(getattr(tile, figure.name)) for tile in tiles] for figure in COMPARED[1:]}
     return {COMPARED[0].name: [float(tile.score) for tile in scored.tiles], **rates}

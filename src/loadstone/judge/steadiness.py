@@ -79,7 +79,7 @@ class Shift:
 
 
 @dataclass(frozen=True)
-class Change:
+class SteadinessChange:
     """A change of a figure that is large enough to be named."""
 
     shift: Shift
@@ -88,7 +88,7 @@ class Change:
     in_words: str
 
 
-def _changes(criteria: Criteria, figures: IterationFigures) -> Iterator[Change | None]:
+def _changes(criteria: Criteria, figures: IterationFigures) -> Iterator[SteadinessChange | None]:
     """The changes of response time, bytes an answer and throughput, where each can be tested."""
     seconds = figures.seconds
     longest_s = figures.response.at_most(99.0)
@@ -104,7 +104,7 @@ def _changes(criteria: Criteria, figures: IterationFigures) -> Iterator[Change |
         yield _throughput(seconds)
 
 
-def _response(seconds: Sequence[Second]) -> Change | None:
+def _response(seconds: Sequence[Second]) -> SteadinessChange | None:
     groups = [group for group in _groups(seconds) if any(second.answered for second in group)]
     if len(groups) < LEAST_SECONDS:
         return None
@@ -114,10 +114,10 @@ def _response(seconds: Sequence[Second]) -> Change | None:
         return None
     is_grave = shift.factor >= LIMIT_FACTOR and abs(shift.after - shift.before) >= LEAST_SLOWER_S
     levels = f"from {milliseconds(shift.before)} to {milliseconds(shift.after)}"
-    return Change(shift, is_grave, f"mean response time went {levels}{_when(shift)}")
+    return SteadinessChange(shift, is_grave, f"mean response time went {levels}{_when(shift)}")
 
 
-def _bytes(seconds: Sequence[Second]) -> Change | None:
+def _bytes(seconds: Sequence[Second]) -> SteadinessChange | None:
     """Of each second by itself: how much an answer holds does not depend on its neighbours."""
     known = [(second.bytes_share, second.length_s) for second in seconds if second.bytes_share]
     if len(known) < LEAST_SECONDS:
@@ -128,10 +128,10 @@ def _bytes(seconds: Sequence[Second]) -> Change | None:
     if shift is None or shift.factor < SAID_FACTOR:
         return None
     levels = f"from {number(100 * shift.before)} to {number(100 * shift.after)} % of their mean"
-    return Change(shift, shift.factor >= LIMIT_FACTOR, f"bytes of an operation went {levels}{_when(shift)}")
+    return SteadinessChange(shift, shift.factor >= LIMIT_FACTOR, f"bytes of an operation went {levels}{_when(shift)}")
 
 
-def _throughput(seconds: Sequence[Second]) -> Change | None:
+def _throughput(seconds: Sequence[Second]) -> SteadinessChange | None:
     groups = _groups(seconds)
     rates = [sum(second.answered for second in group) / sum(second.length_s for second in group) for group in groups]
     # A group without any answer counts as half an answer: its logarithm would be lost.
@@ -140,10 +140,10 @@ def _throughput(seconds: Sequence[Second]) -> Change | None:
     if shift is None or shift.factor < SAID_FACTOR:
         return None
     levels = f"from {three_digits(shift.before)} to {three_digits(shift.after)} operations/s"
-    return Change(shift, shift.factor >= LIMIT_FACTOR, f"throughput went {levels}{_when(shift)}")
+    return SteadinessChange(shift, shift.factor >= LIMIT_FACTOR, f"throughput went {levels}{_when(shift)}")
 
 
-def _silence(seconds: Sequence[Second]) -> Change | None:
+def _silence(seconds: Sequence[Second]) -> SteadinessChange | None:
     """The longest time without any right answer, where chance is no reason for it. It is named alone: percentiles hold
     the operations that waited, but a population that waits asks for little meanwhile.
     """
@@ -160,7 +160,7 @@ def _silence(seconds: Sequence[Second]) -> Change | None:
     if rate * (end_s - begin_s) <= -math.log(STEADINESS_LEVEL / len(seconds)):
         return None
     shift = Shift(rate, 0.5 / (end_s - begin_s), begin_s, end_s)
-    return Change(shift, False, f"no right answer came{_when(shift)}")
+    return SteadinessChange(shift, False, f"no right answer came{_when(shift)}")
 
 
 def _when(shift: Shift) -> str:

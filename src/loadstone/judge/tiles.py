@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
 from loadstone.judge.check import at_least, at_most
-from loadstone.judge.consolidation import Consolidation, Maxima, Tile, consolidation, scatter
+from loadstone.judge.consolidation import Consolidation, Maxima, TileFigures, consolidation, scatter
 from loadstone.judge.placement import LEAST, compared_figures, findings, parity, reach
 from loadstone.judge.usage import host_usage
 from loadstone.model.errors import UsageError
@@ -46,7 +46,7 @@ class StoredTile:
 
     number: int
     pct_load: float
-    tile: Tile
+    tile: TileFigures
     groups: dict[str, str] = field(default_factory=dict)
 
 
@@ -98,7 +98,7 @@ def _entries(result: Result) -> Sequence[TileEntry]:
     return result.manifest.tiles
 
 
-def _measured(result: Result, number: int) -> Tile:
+def _measured(result: Result, number: int) -> TileFigures:
     figures = {kind: _figures(result, number, kind) for kind in TileLoadKind}
     web, dealers, lines, mail, idle = (
         figures[kind]
@@ -115,7 +115,7 @@ def _measured(result: Result, number: int) -> Tile:
         "mail": _share([operation for operation in _operations(mail) if operation.name in COUNTED_MAIL]),
         "idle": _share(_operations(idle)),
     }
-    return Tile.of(rates, shares)
+    return TileFigures.of(rates, shares)
 
 
 def _figures(result: Result, number: int, kind: TileLoadKind) -> IterationFigures | None:

@@ -21,7 +21,7 @@ LEAST_MEMORY = 2 * 1024**3
 LEAST_DISK = 1024**3
 
 
-class Finding(StrEnum):
+class DoctorFinding(StrEnum):
     """How a matter stands."""
 
     GOOD = "good"
@@ -34,7 +34,7 @@ class Advice:
     """One matter: how it stands and how to mend it."""
 
     matter: str
-    finding: Finding
+    finding: DoctorFinding
     figure: str
     remedy: str = ""
 
@@ -62,11 +62,13 @@ def _examined(matter: str, examine_matter: Callable[[], Advice]) -> Advice:
         return examine_matter()
     except (OSError, ValueError, KeyError, IndexError, psutil.Error) as error:
         remedy = f"This system does not show it ({type(error).__name__}), as sandboxes do. Check it manually."
-        return Advice(matter, Finding.WARNING, "not known here", remedy)
+        return Advice(matter, DoctorFinding.WARNING, "not known here", remedy)
 
 
-def _advice(matter: str, good: bool, figure: str, remedy: str, finding: Finding = Finding.WARNING) -> Advice:
-    return Advice(matter, Finding.GOOD, figure) if good else Advice(matter, finding, figure, remedy)
+def _advice(
+    matter: str, good: bool, figure: str, remedy: str, finding: DoctorFinding = DoctorFinding.WARNING
+) -> Advice:
+    return Advice(matter, DoctorFinding.GOOD, figure) if good else Advice(matter, finding, figure, remedy)
 
 
 def _files() -> Advice:
@@ -86,7 +88,7 @@ def _cores() -> Advice:
 def _quota() -> Advice:
     quota, cores = cpu_quota(), len(os.sched_getaffinity(0))
     if quota is None:
-        return Advice("CPU quota", Finding.GOOD, "none")
+        return Advice("CPU quota", DoctorFinding.GOOD, "none")
     figure = f"{quota.cores:.3g} of {cores} usable cores, by the control group {quota.group}"
     remedy = (
         "The driver is paused when the quota is used up. Raise it: "
@@ -145,4 +147,6 @@ def _disk(results: Path) -> Advice:
     folder = next(path for path in (results, *results.absolute().parents) if path.exists())
     free = psutil.disk_usage(str(folder)).free
     remedy = "Results are written there; free space, or name another folder with --results."
-    return _advice("room for results", free >= LEAST_DISK, f"{free / 1024**3:.1f} GiB in {folder}", remedy, Finding.BAD)
+    return _advice(
+        "room for results", free >= LEAST_DISK, f"{free / 1024**3:.1f} GiB in {folder}", remedy, DoctorFinding.BAD
+    )

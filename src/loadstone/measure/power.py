@@ -28,7 +28,7 @@ POWER_TIMEOUT_S = 10.0
 """Longest time a command may take."""
 
 
-class Scope(StrEnum):
+class PowerScope(StrEnum):
     """What a meter measures."""
 
     SERVER = "server"
@@ -87,7 +87,7 @@ class Rapl:
 
 
 @dataclass(frozen=True)
-class Command:
+class PowerCommand:
     """A command whose first word on standard output is watts."""
 
     command: str
@@ -150,7 +150,7 @@ class Replay:
         return next((watts for second, watts in reversed(self.rows) if second <= at_s), None)
 
 
-def source_of(text: str) -> tuple[Scope, Source]:
+def source_of(text: str) -> tuple[PowerScope, Source]:
     """Reads `server=rapl`, `server=rapl:FOLDER`, `system=csv:FILE`, `system=command:WORDS`.
 
     Raises UsageError, and PlatformError where there are no energy counters.
@@ -158,17 +158,17 @@ def source_of(text: str) -> tuple[Scope, Source]:
     scope, _, meter = text.partition("=")
     kind, _, rest = meter.partition(":")
     wrong = f"`{text}` is not a valid meter. Use server= or system= with rapl, rapl:FOLDER, csv:FILE or command:WORDS."
-    if scope not in set(Scope):
+    if scope not in set(PowerScope):
         raise UsageError(wrong)
     match kind:
         case "rapl":
             rapl = Rapl(Path(rest)) if rest else Rapl()
             rapl.require()
-            return Scope(scope), rapl
+            return PowerScope(scope), rapl
         case "csv" if rest:
-            return Scope(scope), Replay.read(Path(rest))
+            return PowerScope(scope), Replay.read(Path(rest))
         case "command" if rest:
-            return Scope(scope), Command(rest)
+            return PowerScope(scope), PowerCommand(rest)
     raise UsageError(wrong)
 
 
@@ -176,7 +176,7 @@ def source_of(text: str) -> tuple[Scope, Source]:
 class PowerMeter:
     """Samples a source from when it is switched on until it is switched off."""
 
-    scope: Scope
+    scope: PowerScope
     source: Source
     file: IO[str]
     """Where samples are kept, one JSON document a line."""

@@ -17,7 +17,7 @@ NONE = ""
 
 
 @dataclass(frozen=True)
-class Choice:
+class ServiceChoice:
     """What a field chooses. Topologies declare which applications have it, and the roles whose services it names."""
 
     about: str
@@ -32,29 +32,29 @@ class ServiceChoices(Section):
     service: Annotated[
         str,
         Flag("Service that users access.", metavar="NAME"),
-        Choice("A service"),
+        ServiceChoice("A service"),
     ] = Field(default=EMBEDDED, serialization_alias="web", description="the service that users reach")
     tuning: Annotated[
         Tuning,
         Flag("Settings of --service: default (as distributed) or tuned (for many users).", kind=Tuning),
-        Choice("A tuning", tuple(Tuning)),
+        ServiceChoice("A tuning", tuple(Tuning)),
     ] = Field(default=Tuning.DEFAULT, description="the settings of that service: `default` or `tuned`")
     mechanism: Annotated[
         Mechanism | None,
         Flag("How the web server generates responses. Default: the first mechanism that it supports.", kind=Mechanism),
-        Choice("A mechanism", tuple(Mechanism)),
+        ServiceChoice("A mechanism", tuple(Mechanism)),
     ] = Field(default=None, description="how a web server makes its answers")
     backend_service: Annotated[
         str,
         Flag("Back end that web sites query for page data.", metavar="NAME"),
-        Choice("A back end"),
+        ServiceChoice("A back end"),
     ] = Field(
         default=EMBEDDED, serialization_alias="backend", description="the back end that web sites query for page data"
     )
     database: Annotated[
         str,
         Flag("Database of dealership, bookstore and events.", metavar="NAME"),
-        Choice("A database"),
+        ServiceChoice("A database"),
     ] = Field(default=EMBEDDED, description="the database of dealership, bookstore and events")
     balancer: Annotated[
         str,
@@ -63,12 +63,12 @@ class ServiceChoices(Section):
             "balances.",
             metavar="NAME",
         ),
-        Choice("A load balancer", (NONE,)),
+        ServiceChoice("A load balancer", (NONE,)),
     ] = Field(default=NONE, description="the load balancer in front of several machines; none: the driver balances")
     cache: Annotated[
         str,
         Flag("Response cache of the events site. Default: none.", metavar="NAME"),
-        Choice("A cache", (NONE, EMBEDDED)),
+        ServiceChoice("A cache", (NONE, EMBEDDED)),
     ] = Field(default=NONE, description="the response cache of the events site")
     store: Annotated[
         str,
@@ -77,7 +77,7 @@ class ServiceChoices(Section):
             "if its servers run on this host's kernel).",
             metavar="NAME",
         ),
-        Choice("A store"),
+        ServiceChoice("A store"),
     ] = Field(default=EMBEDDED, description="the picture store of the events site: `embedded` or `nfs`")
 
     def changed(self) -> dict[str, object]:
@@ -91,7 +91,7 @@ class ServiceChoices(Section):
 
 
 CHOICES = {
-    name: next(part for part in info.metadata if isinstance(part, Choice))
+    name: next(part for part in info.metadata if isinstance(part, ServiceChoice))
     for name, info in ServiceChoices.model_fields.items()
 }
 """What each field chooses among, by its name."""

@@ -74,7 +74,7 @@ NOTHING = Distribution(0, None, {})
 
 
 @dataclass(frozen=True)
-class Slowest:
+class SlowestOperation:
     """The longest time of its kind."""
 
     time_s: float
@@ -91,7 +91,7 @@ class FileFigures:
     not_modified: int
     bytes: int
     mean_s: float
-    slowest: Slowest
+    slowest: SlowestOperation
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class OperationFigures:
     """How often each status ended its page, 0 where no answer came; empty where that is not known."""
     words: frozenset[int] = frozenset()
     """Hashes of words that stand in each of its first right answers, the smallest 64; empty where that is not known."""
-    slowest: Slowest | None = None
+    slowest: SlowestOperation | None = None
     """The longest response time; None where that is not known."""
     files: tuple[FileFigures, ...] = ()
     """Its embedded files that came."""

@@ -46,7 +46,7 @@ SCATTERS = {
 
 
 @dataclass(frozen=True)
-class Process:
+class ArrivalProcess:
     """How arrivals are spread at a given rate, and by how much more than by chance."""
 
     kind: ProcessKind = ProcessKind.POISSON
@@ -58,7 +58,7 @@ class Process:
         return self.kind + (f", {SCATTERS[self.kind].name} {self.scatter:g}" if self.kind in SCATTERS else "")
 
 
-POISSON = Process()
+POISSON = ArrivalProcess()
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Arrivals:
     rates: tuple[float, ...]
     """Sessions per second over the steady state: steps of equal length, or the two ends of a ramp."""
     is_ramp: bool = False
-    process: Process = POISSON
+    process: ArrivalProcess = POISSON
     trace_s: tuple[float, ...] = ()
     """Instants from the start of the steady state, in order; rates and process then have no say."""
     most_sessions: int = MOST_AT_ONCE
@@ -169,7 +169,7 @@ Load = Population | Arrivals
 
 
 @dataclass(frozen=True)
-class Curve:
+class RateCurve:
     """A load that varies in time: factors with mean 1 that pauses are divided by, each for a while, again and again."""
 
     step_s: float
@@ -182,7 +182,7 @@ def make_load(
     sessions: str | int | None,
     rate: str | None,
     trace: Path | None,
-    process: Process,
+    process: ArrivalProcess,
     most_sessions: int = MOST_AT_ONCE,
 ) -> Load:
     """The load from exactly one of a number of sessions, a rate and a trace. Raises UsageError."""
@@ -196,7 +196,7 @@ def make_load(
     return Arrivals(rates, is_ramp, process, most_sessions=most_sessions)
 
 
-def read_process(text: str) -> Process:
+def read_process(text: str) -> ArrivalProcess:
     """A kind of arrivals, with its scatter behind a colon where that is not the usual: `poisson`, `bursty:25`.
     Raises UsageError.
     """
@@ -208,7 +208,7 @@ def read_process(text: str) -> Process:
     if scatter is None:
         if colon:
             raise UsageError(f"`{text}`: {kind} arrivals take no number. Use `{kind}`.")
-        return Process(kind)
+        return ArrivalProcess(kind)
     try:
         value = float(number) if colon else scatter.usual
     except ValueError:
@@ -220,7 +220,7 @@ def read_process(text: str) -> Process:
                 "an H", "a H"
             )
         )
-    return Process(kind, value)
+    return ArrivalProcess(kind, value)
 
 
 def read_sessions(text: str) -> Population:

@@ -13,7 +13,7 @@ from loadstone.model.target import Target
 from loadstone.model.workload.bounds import NotNegative, Positive, Probability
 
 
-class Spread(StrEnum):
+class UserSpread(StrEnum):
     """How a station's service times are spread."""
 
     FIXED = "fixed"
@@ -34,7 +34,7 @@ class Station(Section):
 
     workers: Annotated[int, Field(ge=1, le=100_000)] = Field(default=1, description="number of workers, 1 or more")
     service: Positive = Field(default=0.01, description="the mean service time in seconds, above 0")
-    spread: Spread = Field(default=Spread.EXPONENTIAL, description="`fixed`, `exponential` or `log-normal`")
+    spread: UserSpread = Field(default=UserSpread.EXPONENTIAL, description="`fixed`, `exponential` or `log-normal`")
     """Distribution of service times."""
     cv: NotNegative = Field(default=1.0, description="coefficient of variation of log-normal times, 0 or more")
     queue: Annotated[int, Field(ge=0)] | None = Field(

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from loadstone.model.load import Curve
+from loadstone.model.load import RateCurve
 from loadstone.model.profile import Phases
 from loadstone.model.reading import Document, Section
 from loadstone.model.workload.bounds import Name, Positive
@@ -141,12 +141,12 @@ class Tile:
         usual = DATA_MIB if role in KEEPING else 0
         return size if size.disk is not None else size.model_copy(update={"disk": usual})
 
-    def curve_of(self, number: int, tiles: int, phases: Phases) -> Curve:
+    def curve_of(self, number: int, tiles: int, phases: Phases) -> RateCurve:
         """The curve of tile `number` of so many, counted from 1: whole periods in the steady state."""
         period_s = phases.steady_s / self.curve.periods
         lead_s = phases.ramp_up_s + phases.warm_up_s
         shift_s = (period_s * (number - 1) / tiles - lead_s) % period_s
-        return Curve(period_s / len(self.curve.factors), tuple(self.curve.factors), shift_s)
+        return RateCurve(period_s / len(self.curve.factors), tuple(self.curve.factors), shift_s)
 
 
 @dataclass(frozen=True)

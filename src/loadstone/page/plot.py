@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Rows = Sequence[Mapping[str, Any]]
+FigureRows = Sequence[Mapping[str, Any]]
 """Flat records that a plot draws."""
 
 
@@ -14,17 +14,17 @@ class Plot:
 
     x_title: str
     y_title: str
-    lines: Rows = ()
+    lines: FigureRows = ()
     """{x, y, series}"""
-    points: Rows = ()
+    points: FigureRows = ()
     """{x, y, series} or {x, y, verdict}"""
-    bands: Rows = ()
+    bands: FigureRows = ()
     """{x, low, high}"""
-    spans: Rows = ()
+    spans: FigureRows = ()
     """Intervals of points: {x, low, high}"""
-    limits: Rows = ()
+    limits: FigureRows = ()
     """Level lines: {y, label}"""
-    marks: Rows = ()
+    marks: FigureRows = ()
     """Upright lines: {x, label}"""
     from_zero: bool = True
 
@@ -34,7 +34,7 @@ class DifferencePlot:
     """Differences with their intervals, one a line: rows of {name, value, low, high, found}, in percent."""
 
     x_title: str
-    rows: Rows
+    rows: FigureRows
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class TimePlot:
     """Lines over the time of a run: rows of {second, value, series}; bands of {from, to, phase} behind them."""
 
     y_title: str
-    rows: Rows
-    bands: Rows = ()
+    rows: FigureRows
+    bands: FigureRows = ()
     is_stacked: bool = False
 
 
@@ -51,7 +51,7 @@ class TimePlot:
 class PercentilePlot:
     """Time by percentile, with room for the tail: rows of {beyond, value, series}, in seconds."""
 
-    rows: Rows
+    rows: FigureRows
     of: str = "operations"
 
 
@@ -60,14 +60,14 @@ class BarPlot:
     """Stacked horizontal bars: rows of {name, value, series, rank}, in the order given."""
 
     x_title: str
-    rows: Rows
+    rows: FigureRows
 
 
 @dataclass(frozen=True)
 class HeatPlot:
     """Cells over time, one row a name: rows of {from, to, name, value}; 0 is calm, 1 and beyond is red."""
 
-    rows: Rows
+    rows: FigureRows
     names: Sequence[str]
     window: tuple[float, float]
 
@@ -78,8 +78,8 @@ class CrowdPlot:
     milliseconds, the value how many; on a scale of factors.
     """
 
-    rows: Rows
-    bands: Rows = ()
+    rows: FigureRows
+    bands: FigureRows = ()
 
 
 AnyPlot = CrowdPlot | Plot | DifferencePlot | TimePlot | PercentilePlot | BarPlot | HeatPlot

@@ -24,7 +24,7 @@ from loadstone.store.documents import write_atomic
 from loadstone.store.folder import MANIFESTS, REJUDGED, VERDICTS, Seal, SealState, seal_of
 from loadstone.store.read import read_result
 
-Document = dict[str, Any]
+ReportDocument = dict[str, Any]
 """A report as JSON, for other programs."""
 
 
@@ -108,13 +108,13 @@ def _title(result: Result) -> str:
     return f"{name}: {', '.join(f'{workload.workload} {workload.verdict}' for workload in verdict.workloads)}"
 
 
-def as_json(result: Result, seal: Seal | None = None, note: str = "") -> Document:
+def as_json(result: Result, seal: Seal | None = None, note: str = "") -> ReportDocument:
     """The report's figures as a JSON document; distributions without their curves."""
     seal = seal or Seal(SealState.ABSENT)
-    verdict: Document | None = VERDICTS.dump_python(result.verdict, mode="json") if result.verdict else None
+    verdict: ReportDocument | None = VERDICTS.dump_python(result.verdict, mode="json") if result.verdict else None
     judged_document = verdict or {"workloads": [], "index": None, "consolidation": None}
     by_label = {workload["workload"]: workload for workload in judged_document["workloads"]}
-    manifest: Document = MANIFESTS.dump_python(result.manifest, mode="json")
+    manifest: ReportDocument = MANIFESTS.dump_python(result.manifest, mode="json")
     index, scored = judged_document["index"], judged_document["consolidation"]
     return {
         "manifest": {key: value for key, value in manifest.items() if key not in ("criteria", "declarations")},
@@ -126,9 +126,9 @@ def as_json(result: Result, seal: Seal | None = None, note: str = "") -> Documen
     }
 
 
-def _workload(workload: WorkloadResult, verdict: Document | None) -> Document:
+def _workload(workload: WorkloadResult, verdict: ReportDocument | None) -> ReportDocument:
     none = {"verdict": "not judged", "compliant": False, "iterations": [], "reasons": [], "not_judged": []}
-    judged: list[Document] = verdict["iterations"] if verdict else []
+    judged: list[ReportDocument] = verdict["iterations"] if verdict else []
     unjudged = {"verdict": "not judged", "checks": []}
     return {
         "terms": {"workload": workload.id.label, **asdict(workload.criteria)},
@@ -140,7 +140,7 @@ def _workload(workload: WorkloadResult, verdict: Document | None) -> Document:
     }
 
 
-def _iteration(workload: WorkloadResult, iteration: Iteration, verdict: Document) -> Document:
+def _iteration(workload: WorkloadResult, iteration: Iteration, verdict: ReportDocument) -> ReportDocument:
     figures, criteria = iteration.figures, workload.criteria
     operations = operation_rows(criteria, figures) if figures.operations else []
     return {

@@ -11,14 +11,14 @@ from loadstone.page.plot import (
     BarPlot,
     CrowdPlot,
     DifferencePlot,
+    FigureRows,
     HeatPlot,
     PercentilePlot,
     Plot,
-    Rows,
     TimePlot,
 )
 
-Spec = dict[str, Any]
+ChartSpec = dict[str, Any]
 """A part of a Vega-Lite specification, as JSON."""
 VEGA_LITE = "6.4"
 """Version of the specifications, as the renderer names it."""
@@ -34,7 +34,7 @@ OUTCOMES = {"pass": GREEN, "fail": RED, "invalid": "#d9822b"}
 WIDTH, HEIGHT = 420, 170
 PADDING = {"left": 14, "top": 5, "right": 5, "bottom": 5}
 """Points about a picture; on the left more, for browsers' fonts may be wider than the ones it was measured with."""
-ROOM: Spec = {"columnPadding": 30, "labelLimit": 190}
+ROOM: ChartSpec = {"columnPadding": 30, "labelLimit": 190}
 """Points between series of a legend: browsers' fonts may be wider than the ones it was measured with."""
 LEGEND_COLUMNS = 3
 """Series side by side in a legend: more would take the picture's width from it."""
@@ -64,7 +64,7 @@ def draw(plot: AnyPlot, width: int = WIDTH) -> str:
             return _svg(_heat(plot), 2 * WIDTH, height=17 * max(2, len(plot.names)))
 
 
-def _svg(chart: Spec, width: int, height: int = HEIGHT) -> str:
+def _svg(chart: ChartSpec, width: int, height: int = HEIGHT) -> str:
     axis = {
         "labelColor": INK,
         "titleColor": INK,
@@ -77,36 +77,36 @@ def _svg(chart: Spec, width: int, height: int = HEIGHT) -> str:
         "titleFont": "sans-serif",
     }
     style = {"view": {"stroke": None}, "axis": axis, "legend": {"labelColor": INK, "labelFont": "sans-serif"}}
-    size: Spec = {"width": width, "height": height, "background": "transparent", "padding": PADDING}
+    size: ChartSpec = {"width": width, "height": height, "background": "transparent", "padding": PADDING}
     picture: str = vl_convert.vegalite_to_svg(chart | size | {"config": style}, vl_version=VEGA_LITE)
     return picture.replace(INK, "currentColor").replace("<svg ", '<svg role="img" ', 1)
 
 
-def _mark(rows: Rows, kind: str, encoding: Spec, **style: Any) -> Spec:
+def _mark(rows: FigureRows, kind: str, encoding: ChartSpec, **style: Any) -> ChartSpec:
     """A layer: a mark for each row, or through all of them."""
     return {"data": {"values": [dict(row) for row in rows]}, "mark": {"type": kind} | style, "encoding": encoding}
 
 
-def _channel(shorthand: str, **options: Any) -> Spec:
+def _channel(shorthand: str, **options: Any) -> ChartSpec:
     """A column of the rows as `name:Q` (quantitative) or `name:N` (nominal), with the channel's options."""
     field, _, kind = shorthand.partition(":")
     return {"field": field, "type": TYPES[kind]} | options
 
 
-def _end(field: str) -> Spec:
+def _end(field: str) -> ChartSpec:
     """The column in which a mark ends that begins in another."""
     return {"field": field}
 
 
-def _layers(*layers: Spec) -> Spec:
+def _layers(*layers: ChartSpec) -> ChartSpec:
     return {"layer": list(layers)}
 
 
-def _series(rows: Rows) -> list[str]:
+def _series(rows: FigureRows) -> list[str]:
     return list(dict.fromkeys(row["series"] for row in rows if "series" in row))
 
 
-def _color(series: Sequence[str], symbol: str = "stroke", named: Sequence[str] | None = None) -> Spec:
+def _color(series: Sequence[str], symbol: str = "stroke", named: Sequence[str] | None = None) -> ChartSpec:
     """Colors of series, with a legend where there are several: of all, or of those to be named."""
     colors = [PALETTE[index % len(PALETTE)] for index in range(len(series))]
     shown = list(series if named is None else named)
@@ -116,18 +116,18 @@ def _color(series: Sequence[str], symbol: str = "stroke", named: Sequence[str] |
     return _channel("series:N", sort=list(series), scale={"domain": list(series), "range": colors}, legend=legend)
 
 
-def _legend(symbol: str) -> Spec:
+def _legend(symbol: str) -> ChartSpec:
     return {"title": None, "orient": "top", "symbolType": symbol}
 
 
-def _dash(series: Sequence[str]) -> Spec:
+def _dash(series: Sequence[str]) -> ChartSpec:
     """Dashes for all but the first, so that lines that lie upon each other both show."""
     dashes = [[1, 0], [5, 3], [2, 2], [8, 3, 2, 3]]
     ranges = [dashes[index % len(dashes)] for index in range(len(series))]
     return _channel("series:N", sort=list(series), scale={"domain": list(series), "range": ranges}, legend=None)
 
 
-def _thinned(rows: Rows, is_stacked: bool) -> Rows:
+def _thinned(rows: FigureRows, is_stacked: bool) -> FigureRows:
     """Rows of a long run: of each series the smallest and the largest value of as many spans as a picture can show; of
     values on top of each other the same seconds of all series.
     """
@@ -149,7 +149,7 @@ def _thinned(rows: Rows, is_stacked: bool) -> Rows:
     return thinned
 
 
-def _over_time(plot: TimePlot) -> Spec:
+def _over_time(plot: TimePlot) -> ChartSpec:
     plot = replace(plot, rows=_thinned(plot.rows, plot.is_stacked))
     series = _series(plot.rows)
     second = _channel("second:Q", title="seconds since the start")
@@ -163,13 +163,13 @@ def _over_time(plot: TimePlot) -> Spec:
     return _layers(_shaded(plot.bands), chart) if plot.bands else chart
 
 
-def _shaded(bands: Rows) -> Spec:
+def _shaded(bands: FigureRows) -> ChartSpec:
     """Shades everything that is not steady state."""
     others = [band for band in bands if band["phase"] != STEADY]
     return _mark(others, "rect", {"x": _channel("from:Q"), "x2": _end("to")}, color=GREY, opacity=0.16)
 
 
-def _percentiles(plot: PercentilePlot) -> Spec:
+def _percentiles(plot: PercentilePlot) -> ChartSpec:
     series = _series(plot.rows)
     labels = "datum.value <= 0.00001 ? '99.999' : format(100 * (1 - datum.value), '.4~r')"
     ticks = {"labelExpr": labels, "values": [1, 0.5, 0.1, 0.01, 0.001, 0.0001, 0.00001]}
@@ -180,7 +180,7 @@ def _percentiles(plot: PercentilePlot) -> Spec:
     return _mark(plot.rows, "line", line, strokeWidth=1.6, interpolate="step-after")
 
 
-def _bars(plot: BarPlot) -> Spec:
+def _bars(plot: BarPlot) -> ChartSpec:
     names = list(dict.fromkeys(row["name"] for row in plot.rows))
     bar = {
         "y": _channel("name:N", sort=names, title=None),
@@ -191,7 +191,7 @@ def _bars(plot: BarPlot) -> Spec:
     return _mark(plot.rows, "bar", bar, height=10)
 
 
-def _heat(plot: HeatPlot) -> Spec:
+def _heat(plot: HeatPlot) -> ChartSpec:
     scale = {"domain": [0, 0.25, 0.5, 1], "range": [GREEN, "#c9c23a", "#d9822b", "#c0392b"], "clamp": True}
     legend = {"title": "p99 by limit", "orient": "top", "titleColor": INK}
     cell = {
@@ -207,7 +207,7 @@ def _heat(plot: HeatPlot) -> Spec:
     )
 
 
-def _crowds(plot: CrowdPlot) -> Spec:
+def _crowds(plot: CrowdPlot) -> ChartSpec:
     """The more of a second's operations, the darker."""
     many = {"type": "log", "range": ["#c9dcee", "#0b3a66"]}
     cell = {
@@ -221,7 +221,7 @@ def _crowds(plot: CrowdPlot) -> Spec:
     return _layers(_shaded(plot.bands), cells) if plot.bands else cells
 
 
-def _differences(plot: DifferencePlot) -> Spec:
+def _differences(plot: DifferencePlot) -> ChartSpec:
     name = _channel("name:N", sort=[row["name"] for row in plot.rows], title=None)
     color = {"condition": {"test": "datum.found", "value": RED}, "value": PALETTE[0]}
     span = {"y": name, "x": _channel("low:Q", title=plot.x_title), "x2": _end("high"), "color": color}
@@ -233,29 +233,29 @@ def _differences(plot: DifferencePlot) -> Spec:
     )
 
 
-def _plot(plot: Plot) -> Spec:
+def _plot(plot: Plot) -> ChartSpec:
     series = _series([*plot.lines, *plot.points])
     layers = [*_bands(plot), *_lines(plot, series), *_spans(plot), *_points(plot, series), *_marks(plot)]
     return _layers(*layers) | {"resolve": {"scale": {"color": "independent"}}}
 
 
-def _x(plot: Plot) -> Spec:
+def _x(plot: Plot) -> ChartSpec:
     axis = {"tickMinStep": 1} if plot.x_title in COUNTED else {}
     return _channel("x:Q", title=plot.x_title, scale={"zero": False, "nice": True}, axis=axis)
 
 
-def _y(plot: Plot, field: str = "y") -> Spec:
+def _y(plot: Plot, field: str = "y") -> ChartSpec:
     return _channel(f"{field}:Q", title=plot.y_title, scale={"zero": plot.from_zero})
 
 
-def _bands(plot: Plot) -> list[Spec]:
+def _bands(plot: Plot) -> list[ChartSpec]:
     if not plot.bands:
         return []
     area = {"x": _x(plot), "y": _y(plot, "low"), "y2": _end("high")}
     return [_mark(plot.bands, "area", area, color=PALETTE[0], opacity=0.2)]
 
 
-def _lines(plot: Plot, series: Sequence[str]) -> list[Spec]:
+def _lines(plot: Plot, series: Sequence[str]) -> list[ChartSpec]:
     if not plot.lines:
         return []
     drawn = [name for name in series if any(row["series"] == name for row in plot.lines)]
@@ -263,14 +263,14 @@ def _lines(plot: Plot, series: Sequence[str]) -> list[Spec]:
     return [_mark(plot.lines, "line", line, strokeWidth=1.6)]
 
 
-def _spans(plot: Plot) -> list[Spec]:
+def _spans(plot: Plot) -> list[ChartSpec]:
     if not plot.spans:
         return []
     rule = {"x": _x(plot), "y": _y(plot, "low"), "y2": _end("high")}
     return [_mark(plot.spans, "rule", rule, color=GREY, strokeWidth=1.5)]
 
 
-def _points(plot: Plot, series: Sequence[str]) -> list[Spec]:
+def _points(plot: Plot, series: Sequence[str]) -> list[ChartSpec]:
     plain = [row for row in plot.points if "verdict" not in row]
     judged = [row for row in plot.points if "verdict" in row]
     layers = []
@@ -284,7 +284,7 @@ def _points(plot: Plot, series: Sequence[str]) -> list[Spec]:
     return layers
 
 
-def _judged(plot: Plot, rows: Sequence[Mapping[str, Any]]) -> Spec:
+def _judged(plot: Plot, rows: Sequence[Mapping[str, Any]]) -> ChartSpec:
     there = [name for name in OUTCOMES if any(row["verdict"] == name for row in rows)]
     scale = {"domain": there, "range": [OUTCOMES[name] for name in there]}
     color = _channel("verdict:N", scale=scale, legend=_legend("circle"))
@@ -292,7 +292,7 @@ def _judged(plot: Plot, rows: Sequence[Mapping[str, Any]]) -> Spec:
     return _mark(rows, "point", dots, filled=True, size=38, opacity=0.9)
 
 
-def _marks(plot: Plot) -> list[Spec]:
+def _marks(plot: Plot) -> list[ChartSpec]:
     layers = []
     label = _channel("label:N")
     if plot.limits:

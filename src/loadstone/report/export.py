@@ -13,7 +13,7 @@ from loadstone.model.figures import Distribution, IterationFigures
 from loadstone.model.records.result import Iteration, Result, WorkloadResult
 from loadstone.report.junit import as_junit
 
-Row = dict[str, str | int | float]
+ExportRow = dict[str, str | int | float]
 """A row of a series."""
 Metrics = dict[str, Any]
 """A k6 summary, as that tool lays it out."""
@@ -84,7 +84,7 @@ def as_parquet(iteration: Iteration) -> bytes:
     return content
 
 
-def _rows(iteration: Iteration) -> Iterator[Row]:
+def _rows(iteration: Iteration) -> Iterator[ExportRow]:
     for interval in iteration.intervals:
         counts = interval.operations
         times = {"response": interval.response, "service": interval.service, "lag": interval.lag}

@@ -47,7 +47,7 @@ class IterationContext:
     verdict: IterationVerdict | None
 
 
-class Scope(Enum):
+class SectionScope(Enum):
     """What a section is about."""
 
     RESULT = auto()
@@ -55,7 +55,7 @@ class Scope(Enum):
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """One section of a report."""
 
     rank: int
@@ -64,26 +64,26 @@ class Section:
     of_iteration: Callable[[IterationContext], Iterator[Block]] | None = None
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> SectionScope:
         """What it is about."""
-        return Scope.RESULT if self.of_result is not None else Scope.ITERATION
+        return SectionScope.RESULT if self.of_result is not None else SectionScope.ITERATION
 
 
 @cache
-def shipped_sections() -> Sequence[Section]:
+def shipped_sections() -> Sequence[ReportSection]:
     """The sections that come with the program, in their order."""
-    declared: list[Section] = declared_in(sections, "SECTION")
+    declared: list[ReportSection] = declared_in(sections, "SECTION")
     return sorted(declared, key=lambda section: section.rank)
 
 
-def result_blocks(context: ReportContext, sections: Sequence[Section]) -> Iterator[Block]:
+def result_blocks(context: ReportContext, sections: Sequence[ReportSection]) -> Iterator[Block]:
     """The blocks of all sections about the result."""
     for section in sections:
         if section.of_result is not None:
             yield from section.of_result(context)
 
 
-def iteration_blocks(context: IterationContext, sections: Sequence[Section]) -> Iterator[Block]:
+def iteration_blocks(context: IterationContext, sections: Sequence[ReportSection]) -> Iterator[Block]:
     """The blocks of all sections about one iteration."""
     for section in sections:
         if section.of_iteration is not None:

@@ -39,7 +39,7 @@ from loadstone.store.read import catalogue
 from loadstone.store.study import ANSWER, read_answer, read_study_manifest
 from loadstone.study.kind import StudyAnswer
 from loadstone.study.question import Answer
-from loadstone.study.registry import AnyKind, kind_of
+from loadstone.study.registry import AnyStudyKind, kind_of
 from loadstone.study.summary import Purpose, RunSummary
 
 RUN_LINKS = {Clock.REAL: "runs/{folder}/report.html", Clock.VIRTUAL: "runs/{folder}/"}
@@ -104,7 +104,7 @@ def render_study(path: Path, form: Format, run_link: str | None = None) -> str:
 
 
 def study_blocks(
-    manifest: StudyManifest, kind: AnyKind, answer: StudyAnswer[Answer], has_pictures: bool
+    manifest: StudyManifest, kind: AnyStudyKind, answer: StudyAnswer[Answer], has_pictures: bool
 ) -> Iterator[Block]:
     """Everything a study's report says."""
     yield from _banner(manifest, kind, answer)
@@ -122,7 +122,7 @@ def study_blocks(
     yield from _configuration(manifest, answer.runs)
 
 
-def _banner(manifest: StudyManifest, kind: AnyKind, answer: StudyAnswer[Answer]) -> Iterator[Block]:
+def _banner(manifest: StudyManifest, kind: AnyStudyKind, answer: StudyAnswer[Answer]) -> Iterator[Block]:
     started = manifest.started[:19].replace("T", " ")
     where = ", in virtual time against a modelled station" if manifest.clock is Clock.VIRTUAL else ""
     text = f"{kind.question} {started} UTC, profile {manifest.profile.name}, seed {manifest.seed}{where}"

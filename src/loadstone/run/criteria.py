@@ -18,7 +18,7 @@ from loadstone.model.profile import Profile
 from loadstone.model.records.workload_id import WorkloadId
 from loadstone.model.workload import CountRule, Pacing, Workload
 from loadstone.model.workload.operation import Operation, RateLimit, TimeLimit
-from loadstone.model.workload.values import Table
+from loadstone.model.workload.values import TableValues
 from loadstone.workloads.catalogue import is_shipped_folder
 from loadstone.workloads.check import holes
 from loadstone.workloads.shares import Shares, dispersion, shares
@@ -176,7 +176,7 @@ def _sizes(workload: Workload, operation: Operation) -> list[tuple[float, float]
     for hole in holes(operation.bytes or ""):
         name, _, column = hole.partition(".")
         table = workload.values.get(name)
-        if isinstance(table, Table) and column in table.columns:
+        if isinstance(table, TableValues) and column in table.columns:
             texts = [row[table.columns.index(column)] for row in table.rows]
             weights = table.weights or [1.0] * len(texts)
             known = [(float(text), weight) for text, weight in zip(texts, weights, strict=True) if text.isdigit()]

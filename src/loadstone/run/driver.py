@@ -32,7 +32,7 @@ LONGEST_LINE = 64 * 1024 * 1024
 COMPILED_S = 60.0
 """Longest time for compiling a plan."""
 
-Document = Mapping[str, Any]
+DriverDocument = Mapping[str, Any]
 """A document for the driver, as `schemas/` says."""
 _SIMULATED: TypeAdapter[Simulated] = TypeAdapter(Simulated)
 
@@ -61,7 +61,7 @@ class Driving:
             died = f"was killed by signal {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
             raise DriverError(f"The driver {died}: {output or 'it reported no reason'}")
 
-    async def tell(self, message: Document) -> None:
+    async def tell(self, message: DriverDocument) -> None:
         """Says a word to a driver that waits for it; one that is gone need not hear it."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -104,14 +104,14 @@ class Task:
     """What a driver is told to do: its words and the document it reads."""
 
     words: tuple[str, ...]
-    document: Document
+    document: DriverDocument
     is_told: bool = False
     """Whether it waits for a word after its document."""
     is_joined: bool = False
     """Whether others join it, so that it knows their token."""
 
 
-def check_plan(plan: Document) -> None:
+def check_plan(plan: DriverDocument) -> None:
     """Has the driver compile a plan before anything is started. Raises UsageError for what it cannot play, such as a
     pattern or a selector that is none, and DriverError where it does not answer.
     """
@@ -126,22 +126,22 @@ def check_plan(plan: Document) -> None:
         )
 
 
-def running(plan: Document, joining: Joining | None = None) -> Task:
+def running(plan: DriverDocument, joining: Joining | None = None) -> Task:
     """Play a plan for real."""
     return _playing((), plan, joining)
 
 
-def waiting(plan: Document, joining: Joining | None = None) -> Task:
+def waiting(plan: DriverDocument, joining: Joining | None = None) -> Task:
     """Prepare for a plan, then wait for the word to start."""
     return replace(_playing(("--await-start",), plan, joining), is_told=True)
 
 
-def _playing(options: tuple[str, ...], plan: Document, joining: Joining | None) -> Task:
+def _playing(options: tuple[str, ...], plan: DriverDocument, joining: Joining | None) -> Task:
     argv = ("run", *options, *(joining.options if joining else ()))
     return Task(argv, plan, is_joined=joining is not None)
 
 
-def simulating(plan: Document, station: Station) -> Task:
+def simulating(plan: DriverDocument, station: Station) -> Task:
     """Play a plan in virtual time against a modelled station."""
     return Task(("discrete-events",), {"plan": plan, "station": layout(station)})
 
@@ -177,7 +177,7 @@ async def driving(task: Task, log: Path, role: str = "driver", cores: str = "") 
             await stop(process)
 
 
-async def simulate(simulation: Document) -> Simulated:
+async def simulate(simulation: DriverDocument) -> Simulated:
     """Plays a schedule in virtual time without queues; raises DriverError when it fails."""
     process = await launch.start(
         driver(),

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from loadstone.model.errors import UsageError
-from loadstone.model.load import Arrivals, Curve, Load, Population, Process, ProcessKind, SessionStage
+from loadstone.model.load import ArrivalProcess, Arrivals, Load, Population, ProcessKind, RateCurve, SessionStage
 from loadstone.model.profile import SECOND, Phases
 from loadstone.model.target import Endpoint, Target
 from loadstone.model.workload import Workload
@@ -35,7 +35,7 @@ from loadstone.model.workload.values import (
     Environment,
     Exponential,
     Now,
-    Table,
+    TableValues,
     Text,
     Uniform,
     Unique,
@@ -75,7 +75,7 @@ class Part:
     load: Load
     targets: tuple[Target, ...] = ()
     """Machines alike, to which sessions are dealt in turn; none where the plan is only simulated."""
-    curve: Curve | None = None
+    curve: RateCurve | None = None
     """How the load varies in time; even without one."""
 
 
@@ -162,7 +162,7 @@ def source_addresses(part: Part, phases: Phases) -> int:
     return SPREAD_SOURCES if sessions * connections.parallel * sides > PORTS_OF_AN_ADDRESS / 2 else 1
 
 
-def _curve(curve: Curve) -> Json:
+def _curve(curve: RateCurve) -> Json:
     return {"step_ns": _ns(curve.step_s), "factors": list(curve.factors), "shift_ns": _ns(curve.shift_s)}
 
 
@@ -202,7 +202,7 @@ def _session_stage(stage: SessionStage) -> Json:
     return {"length_ns": _ns(stage.seconds), "from": stage.from_sessions, "to": stage.to_sessions}
 
 
-def _process(process: Process) -> Json:
+def _process(process: ArrivalProcess) -> Json:
     parameter = {ProcessKind.BURSTY: "dispersion", ProcessKind.SELF_SIMILAR: "hurst"}.get(process.kind)
     return {"kind": process.kind, **({parameter: process.scatter} if parameter else {})}
 
@@ -417,7 +417,7 @@ def _generator(value: Value, size: DataSize) -> Json:
         case User():
             settings = {"per_session": value.per_session, "first": value.first, "digits": value.digits}
             return {"kind": "user", **settings, "any": value.any}
-        case Table() if value.own and len(value.rows) < size.sessions:
+        case TableValues() if value.own and len(value.rows) < size.sessions:
             size_text = f"{len(value.rows)} rows for {size.sessions} sessions, but each session needs its own row"
             raise UsageError(f"A table of values has {size_text}. Add rows, or use fewer sessions.")
         case Date():
@@ -442,12 +442,12 @@ def _new_each_time(value: Counter | Unique | Uuid | Now) -> Json:
             return {"kind": "now", "form": value.form}
 
 
-def _chosen(value: Choice | Table | Environment | WordValues | Text) -> Json:
+def _chosen(value: Choice | TableValues | Environment | WordValues | Text) -> Json:
     """Generators of texts that stand in the declaration."""
     match value:
         case Choice():
             return {"kind": "choice", "values": list(value.values), "weights": _list(value.weights)}
-        case Table():
+        case TableValues():
             table = {"columns": list(value.columns), "rows": [list(row) for row in value.rows]}
             return {"kind": "table", **table, "weights": _list(value.weights), **({"own": True} if value.own else {})}
         case Environment():

@@ -18,7 +18,7 @@ USERS = 2
 
 
 @dataclass(frozen=True)
-class Refusal:
+class VisitRefusal:
     """How a visit failed."""
 
     operation: str
@@ -43,7 +43,7 @@ class Verified:
     """The same of values that are others in each visit: a site may take what it gave out to another user, such as the
     number of a session, and answer for that user. Their rules stay.
     """
-    fault: Refusal | None
+    fault: VisitRefusal | None
     """How a visit with all other rules failed; None where none did."""
 
 
@@ -74,7 +74,7 @@ def _written(text: str, folder: Path) -> Path:
     return folder
 
 
-async def _fault(folder: Path, target: Target, user: int, most_s: float = math.inf) -> Refusal | None:
+async def _fault(folder: Path, target: Target, user: int, most_s: float = math.inf) -> VisitRefusal | None:
     """How a visit fails of which no operation takes longer; None where it does not."""
     log, workload = folder / f"driver-{user}.log", load(str(folder))
     hurried = {
@@ -89,6 +89,6 @@ async def _fault(folder: Path, target: Target, user: int, most_s: float = math.i
     return refusal
 
 
-def _refusal(operation: VisitedOperation, number: int) -> Refusal:
+def _refusal(operation: VisitedOperation, number: int) -> VisitRefusal:
     body = operation.exchanges[-1].body if operation.exchanges else ""
-    return Refusal(operation.performed.operation, number, operation.performed.detail, reason_of(body))
+    return VisitRefusal(operation.performed.operation, number, operation.performed.detail, reason_of(body))

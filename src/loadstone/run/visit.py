@@ -10,7 +10,7 @@ from loadstone.model.records.events import Exchange, Performed
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
 from loadstone.run import preflight
-from loadstone.run.driver import Document, check_plan, driving, running
+from loadstone.run.driver import DriverDocument, check_plan, driving, running
 from loadstone.run.plan import Part, Timing, make_plan
 
 LONGEST_VISIT_S = 600.0
@@ -48,7 +48,7 @@ async def visit(workload: Workload, target: Target, seed: int, log: Path) -> Asy
                     driver.end_early()
 
 
-def visit_plan(workload: Workload, target: Target, seed: int) -> Document:
+def visit_plan(workload: Workload, target: Target, seed: int) -> DriverDocument:
     """The plan of one traced visit: a user who arrives at once and never pauses."""
     phases = Phases(ramp_up_s=0, warm_up_s=0, steady_s=LONGEST_VISIT_S, ramp_down_s=0)
     plan = make_plan([Part(workload, Population(1), (target,))], Timing(phases, seed))

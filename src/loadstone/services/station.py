@@ -1,7 +1,7 @@
 """The station as a service: its command, its model in virtual time, and where it says how busy it is."""
 
 from loadstone.model.machine import SERVER
-from loadstone.model.system import Spread, Station
+from loadstone.model.system import Station, UserSpread
 
 Json = dict[str, object]
 
@@ -22,7 +22,7 @@ def command(station: Station, listen: str, threads: int) -> list[str]:
 def layout(station: Station) -> Json:
     """The station as the discrete-event simulation reads it."""
     service: Json = {"kind": station.spread.replace("-", "_"), "mean_ns": _ns(station.service)}
-    if station.spread is Spread.LOG_NORMAL:
+    if station.spread is UserSpread.LOG_NORMAL:
         service["cv"] = station.cv
     faults = {
         "stall_every_ns": _ns(station.stall_every),

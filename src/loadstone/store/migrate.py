@@ -7,7 +7,7 @@ from typing import Any
 
 from loadstone.model.records.check import CheckId
 
-Raw = dict[str, Any]
+OldDocument = dict[str, Any]
 
 TITLES = {
     "steady state measured": CheckId.STEADY_STATE,
@@ -56,7 +56,7 @@ NO_CYCLES = {"count": 0, "drawn_ns": 0, "actual_ns": 0}
 NO_TIMES = {"count": 0, "mean_ns": 0.0, "p50_ns": 0, "p99_ns": 0, "max_ns": 0, "clamped": 0, "hdr": ""}
 
 
-def manifest(old: Raw) -> Raw:
+def manifest(old: OldDocument) -> OldDocument:
     """A result's manifest."""
     is_of_tiles = "tiles" in old
     new = {key: value for key, value in old.items() if key != "terms"}
@@ -67,13 +67,13 @@ def manifest(old: Raw) -> Raw:
     return {**new, "schema": 2}
 
 
-def criteria(old: Raw, is_of_tiles: bool) -> Raw:
+def criteria(old: OldDocument, is_of_tiles: bool) -> OldDocument:
     """What one workload is held to."""
     new = {key: value for key, value in old.items() if key != "workload"}
     return {**new, "id": workload_id(old["workload"], is_of_tiles)}
 
 
-def workload_id(label: str, is_of_tiles: bool) -> Raw:
+def workload_id(label: str, is_of_tiles: bool) -> OldDocument:
     """Which workload a label meant."""
     matched = TILE_LABEL.fullmatch(label) if is_of_tiles else None
     if matched is None:
@@ -84,20 +84,20 @@ def workload_id(label: str, is_of_tiles: bool) -> Raw:
     return {"workload": origins.get(kind, "idle"), "tile": int(matched[1]), "kind": kind, "phase": phase}
 
 
-def system(old: Raw) -> Raw:
+def system(old: OldDocument) -> OldDocument:
     """What was measured."""
     settings = {key: value for key, value in old.items() if key != "kind"}
     return {"kind": old["kind"], "settings": settings}
 
 
-def machine(old: Raw) -> Raw:
+def machine(old: OldDocument) -> OldDocument:
     """What a machine was made of."""
     named = ("about", "platform", "accelerator", "networks")
     facts = {key: value for key, value in old.items() if key not in named}
     return {**{key: old[key] for key in named if old.get(key) is not None}, "facts": facts}
 
 
-def verdict(old: Raw) -> Raw:
+def verdict(old: OldDocument) -> OldDocument:
     """A kept verdict."""
     workloads = [
         {**workload, "iterations": [{**each, "checks": checks(each["checks"])} for each in workload["iterations"]]}
@@ -109,18 +109,18 @@ def verdict(old: Raw) -> Raw:
     return {**old, "workloads": workloads, "consolidation": common, "schema": 2}
 
 
-def checks(old: list[Raw]) -> list[Raw]:
+def checks(old: list[OldDocument]) -> list[OldDocument]:
     """Checks, which were known by their titles."""
     return [{**check, "id": TITLES.get(check["rule"], CheckId.UNKNOWN)} for check in old]
 
 
-def study(old: Raw) -> Raw:
+def study(old: OldDocument) -> OldDocument:
     """A study's declaration."""
     kind = "compare" if old["kind"] == "platforms" else old["kind"]
     return {**old, "kind": kind, "system": system(old["system"]), "schema": 2}
 
 
-def answer(old: Raw) -> Raw:
+def answer(old: OldDocument) -> OldDocument:
     """A study's answer; what platforms cost against each other was a kind of its own."""
     kind = "compare" if old["kind"] == "platforms" else old["kind"]
     runs = [run_summary(run) for run in old["runs"]]
@@ -130,9 +130,9 @@ def answer(old: Raw) -> Raw:
     return {**old, "kind": kind, "parts": parts, "runs": runs, "schema": 2}
 
 
-def answer_part(old: Raw, kind: str) -> Raw:
+def answer_part(old: OldDocument, kind: str) -> OldDocument:
     """The answer about one workload."""
-    new: Raw = with_metrics(old)
+    new: OldDocument = with_metrics(old)
     if "figure" in new:
         new["metric"] = new.pop("figure")
     if "searches" in new:
@@ -147,20 +147,20 @@ def with_metrics(old: Any) -> Any:
     return [with_metrics(value) for value in old] if isinstance(old, list) else old
 
 
-def search_of_side(old: Raw, workload: str) -> Raw:
+def search_of_side(old: OldDocument, workload: str) -> OldDocument:
     """One search of a comparison, with its side among the fields of its answer."""
     loads = searched_loads({**old, "workload": workload})
     return {"side": old["side"], "answer": loads}
 
 
-def searched_loads(old: Raw) -> Raw:
+def searched_loads(old: OldDocument) -> OldDocument:
     """The loads that a search tried: of their rules, neither weight nor outcome was kept."""
     unknown = {"weight": "note", "outcome": "kept"}
     loads = [{**load, "rules": checks([{**unknown, **rule} for rule in load["rules"]])} for load in old["loads"]]
     return {**old, "loads": loads}
 
 
-def run_summary(old: Raw) -> Raw:
+def run_summary(old: OldDocument) -> OldDocument:
     """A run of a study."""
     new = {key: value for key, value in old.items() if key not in ("wanted", "rules", "figures")}
     rules = [
@@ -180,7 +180,7 @@ def search_of(key: str) -> str:
     return {"c": "curves"}.get(matched[1], matched[1]) if matched else ""
 
 
-def tile_trial(old: Raw, tile: str) -> Raw:
+def tile_trial(old: OldDocument, tile: str) -> OldDocument:
     """A run of a search of tiles."""
     request = {"key": "", "workload": tile, "settings": {"tenths": str(old["tenths"])}, "seed": 0}
     metrics = {"score": old["score"], "tiles_quality": old["qos_pct"]}
@@ -188,14 +188,14 @@ def tile_trial(old: Raw, tile: str) -> Raw:
     return {**unchanged, "request": request, "reasons": old["reasons"], "metrics": metrics, "checks": []}
 
 
-def event(old: Raw) -> Raw:
+def event(old: OldDocument) -> OldDocument:
     """An event of a driver of an older schema."""
     if old.get("event") != "totals":
         return old
     return {"longest_gap_ns": None, **old, "operations": [operation_totals(totals) for totals in old["operations"]]}
 
 
-def operation_totals(old: Raw) -> Raw:
+def operation_totals(old: OldDocument) -> OldDocument:
     """One operation over the steady state: what its edges cut off was not kept, so there is only what lay inside."""
     inside = {"ended_bytes": old["counts"]["bytes"], "answered": old["response"], "entered": NO_TIMES, "lost": NO_TIMES}
     return {"cycles": NO_CYCLES, **inside, **old}

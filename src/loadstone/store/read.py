@@ -14,7 +14,15 @@ from pydantic_core import from_json
 from loadstone.host import locks
 from loadstone.model.errors import StoreError
 from loadstone.model.fault import FaultRecord
-from loadstone.model.figures import Audit, Criteria, FileFigures, IterationFigures, OperationFigures, Second, Slowest
+from loadstone.model.figures import (
+    Audit,
+    Criteria,
+    FileFigures,
+    IterationFigures,
+    OperationFigures,
+    Second,
+    SlowestOperation,
+)
 from loadstone.model.records import events as records
 from loadstone.model.records.events import (
     EVENT,
@@ -360,8 +368,8 @@ def _operation(record: OperationTotals) -> OperationFigures:
     )
 
 
-def _slowest(record: records.Slowest) -> Slowest:
-    return Slowest(record.time_ns / 1e9, record.at_ns / 1e9)
+def _slowest(record: records.Slowest) -> SlowestOperation:
+    return SlowestOperation(record.time_ns / 1e9, record.at_ns / 1e9)
 
 
 def _file(record: records.FileTotals) -> FileFigures:

@@ -95,10 +95,12 @@ class AnswerChange:
         return text + (f", status {self.now_status} and {self.before_status}" if differs else "")
 
 
-Means = Mapping[str, AnswerMeans]
+OperationMeans = Mapping[str, AnswerMeans]
 
 
-def changed_answers(a: Sequence[Means], b: Sequence[Means], least: float = LEAST_CHANGE) -> list[AnswerChange]:
+def changed_answers(
+    a: Sequence[OperationMeans], b: Sequence[OperationMeans], least: float = LEAST_CHANGE
+) -> list[AnswerChange]:
     """Operations whose answers differ in all runs of both sides: in size by a share of `least`, in their status or in
     their words.
     """
@@ -149,7 +151,7 @@ LEAST_BETWEEN = 0.5
 """Smallest change between loads or settings that is named, where each may have a single run."""
 
 
-def between_in_words(groups: Mapping[str, Sequence[Means]]) -> list[str]:
+def between_in_words(groups: Mapping[str, Sequence[OperationMeans]]) -> list[str]:
     """The sentence that names the groups of runs, as those at one load, whose answers differ from the first group's."""
     (first, usual), *others = list(groups.items()) or [("", [])]
     changes = {name: changed_answers(usual, runs, LEAST_BETWEEN) for name, runs in others}

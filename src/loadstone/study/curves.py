@@ -6,7 +6,7 @@ from typing import Any
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.model.records.verdict import Verdict, worst
 from loadstone.page.blocks import Figure
-from loadstone.page.plot import Plot, Rows
+from loadstone.page.plot import FigureRows, Plot
 from loadstone.study.metrics import METRICS
 
 LEAST_LAG_S = 1e-5
@@ -19,7 +19,7 @@ Means = Mapping[str, float]
 """The mean of each metric at a load."""
 
 
-def limits_of(workload: StudiedWorkload, times: Rows) -> list[dict[str, Any]]:
+def limits_of(workload: StudiedWorkload, times: FigureRows) -> list[dict[str, Any]]:
     """The limits on response time that do not flatten what is drawn: none where all lies far below them."""
     top = max((row["y"] for row in times), default=0)
     limits = ((workload.good_s, "good (95 %)"), (workload.tolerable_s, "tolerable (99 %)"))
@@ -40,7 +40,7 @@ def over_load(
     points: Sequence[tuple[float, Means]],
     axis: str,
     workload: StudiedWorkload,
-    marks: Rows,
+    marks: FigureRows,
     verdicts: Mapping[float, str],
     suffix: str = "",
 ) -> Iterator[Figure]:

@@ -9,17 +9,17 @@ from loadstone.model.modules import declared_in
 from loadstone.study import kinds
 from loadstone.study.kind import StudyKind, StudySection
 
-AnyKind = StudyKind[Any, Any]
+AnyStudyKind = StudyKind[Any, Any]
 
 
 @cache
-def study_kinds() -> Mapping[str, AnyKind]:
+def study_kinds() -> Mapping[str, AnyStudyKind]:
     """The kinds that come with the program, by name, in the order they are listed."""
-    declared: list[AnyKind] = declared_in(kinds, "KIND")
+    declared: list[AnyStudyKind] = declared_in(kinds, "KIND")
     return {kind.name: kind for kind in sorted(declared, key=lambda kind: (kind.rank, kind.name))}
 
 
-def kind_of(name: str) -> AnyKind:
+def kind_of(name: str) -> AnyStudyKind:
     """A kind by name; raises StoreError, since unknown names come from stored studies alone."""
     if name not in study_kinds():
         raise StoreError(f"This version knows no study of kind `{name}`. It knows {', '.join(study_kinds())}.")

@@ -7,7 +7,16 @@ from pydantic import Field
 
 from loadstone.model.choices import ServiceChoices
 from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, LAG_SHARE
-from loadstone.model.load import MOST_AT_ONCE, POISSON, Arrivals, Load, Process, make_load, read_process, read_sessions
+from loadstone.model.load import (
+    MOST_AT_ONCE,
+    POISSON,
+    ArrivalProcess,
+    Arrivals,
+    Load,
+    make_load,
+    read_process,
+    read_sessions,
+)
 from loadstone.model.profile import PROFILES
 from loadstone.model.reading import Section, refusing
 from loadstone.model.target import Addresses
@@ -39,7 +48,7 @@ class LoadEntry(Section):
         default=None, description='sessions at once: 100, "50,100,50" or "10-100"'
     )
     rate: float | str | None = Field(default=None, description='sessions per second: 100, "50,100,150" or "10-100"')
-    arrivals: Annotated[Process, refusing(read_process)] = Field(
+    arrivals: Annotated[ArrivalProcess, refusing(read_process)] = Field(
         default=POISSON, description="`poisson`, `constant`, `bursty` or `self-similar`, the latter two as `bursty:25`"
     )
     trace: Path | None = Field(default=None, description="path of a file with arrival times in seconds, one per line")

@@ -28,7 +28,7 @@ MODEL_ERROR = 0.05
 and of what they leave out, as stalls, by which they were 3.5 to 3.9 % off (measured: docs/evidence/trust.md)."""
 MOST_APART = 1000.0
 """By what factor models may differ at most; one that predicts nothing at all says no more."""
-Interval = tuple[float, float]
+PredictionInterval = tuple[float, float]
 
 MOST_VARIABILITY = 10.0
 MOST_USED = 0.9
@@ -105,7 +105,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ModelLimits:
     """What the 95th and the 99th percentile of response time must keep."""
 
     good_s: float
@@ -179,7 +179,9 @@ def resampled(runs: Sequence[RunSummary], load: str, resource: tuple[str, str]) 
     ]
 
 
-def interval_of(value: float, values: Sequence[float], runs: Sequence[RunSummary], error: float = 0.0) -> Interval:
+def interval_of(
+    value: float, values: Sequence[float], runs: Sequence[RunSummary], error: float = 0.0
+) -> PredictionInterval:
     """The 95 % interval of a prediction, from what models of runs drawn anew predict; in proportion, so never below 0.
 
     `own` is a relative error of the model beside them.
@@ -204,7 +206,7 @@ def deviations(runs: Sequence[RunSummary]) -> float:
     return math.sqrt(len(runs) / freedom) * t_quantile(max(1.0, freedom / 2))
 
 
-def peak(model: Model, limits: Limits | None) -> float:
+def peak(model: Model, limits: ModelLimits | None) -> float:
     """The largest load whose percentiles keep their limits; without such limits that of the capacity."""
     top = model.load_of(0.999 * model.centre.capacity)
     if limits is None:

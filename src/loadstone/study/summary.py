@@ -41,7 +41,7 @@ class Purpose(StrEnum):
     """To prove a peak; runs made for finding it do not count for that."""
 
 
-class Side(StrEnum):
+class ComparedSide(StrEnum):
     """Of a comparison."""
 
     NONE = ""
@@ -59,7 +59,7 @@ class RunRequest:
     seed: int
     """Added to the study's own seed."""
     purpose: Purpose = Purpose.MEASURE
-    side: Side = Side.NONE
+    side: ComparedSide = ComparedSide.NONE
     search: str = ""
     """Which of a study's searches it belongs to."""
     duet: str = ""

@@ -27,7 +27,7 @@ from loadstone.telemetry.tally import BOUNDS_S, Buckets, PartTally, Tally
 EVERY_S = 2.0
 COLLECTOR_TIMEOUT_S = 5.0
 """Longest time for one message and its answer, all together."""
-Points = Mapping[tuple[tuple[str, str], ...], int]
+MetricPoints = Mapping[tuple[tuple[str, str], ...], int]
 """Labels and a figure."""
 CUMULATIVE = AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
 
@@ -45,7 +45,7 @@ def message(tally: Tally, start_ns: int, now_ns: int) -> ExportMetricsServiceReq
 
 
 def _metrics(name: str, part: PartTally, start_ns: int, now_ns: int) -> Iterator[Metric]:
-    def counter(metric: str, about: str, unit: str, points: Points) -> Metric:
+    def counter(metric: str, about: str, unit: str, points: MetricPoints) -> Metric:
         entry = Metric(name=metric, description=about, unit=unit)
         entry.sum.is_monotonic = True
         entry.sum.aggregation_temporality = CUMULATIVE
@@ -63,13 +63,13 @@ def _metrics(name: str, part: PartTally, start_ns: int, now_ns: int) -> Iterator
         entry.gauge.data_points.append(point)
         return entry
 
-    graded: Points = {
+    graded: MetricPoints = {
         (("operation", operation), ("grade", grade)): count for (operation, grade), count in part.counts.items()
     }
-    failed: Points = {
+    failed: MetricPoints = {
         (("operation", operation), ("kind", kind)): count for (operation, kind), count in part.errors.items()
     }
-    received: Points = {(("operation", operation),): count for operation, count in part.bytes.items()}
+    received: MetricPoints = {(("operation", operation),): count for operation, count in part.bytes.items()}
     yield counter("loadstone.operations", "Operations performed", "{operation}", graded)
     yield counter("loadstone.errors", "Operations in error", "{operation}", failed)
     yield counter("loadstone.received", "Bytes received", "By", received)

@@ -21,7 +21,7 @@ from loadstone.model.errors import UsageError
 from loadstone.model.target import LAST_PORT
 from loadstone.telemetry.tally import BOUNDS_S, Buckets, Tally
 
-Application = Callable[[Any, Any, Any], Awaitable[None]]
+AsgiApplication = Callable[[Any, Any, Any], Awaitable[None]]
 """A page, as the ASGI calls it."""
 
 
@@ -111,7 +111,7 @@ def serve_prometheus(address: str, tally: Tally) -> Iterator[None]:
         listener.close()
 
 
-def _guarded(app: Application, token: str | None) -> Application:
+def _guarded(app: AsgiApplication, token: str | None) -> AsgiApplication:
     """The same page for those alone who bring the token, if there is one."""
     if token is None:
         return app

@@ -45,7 +45,7 @@ POLICY = (
 
 def make_app(results: Path, token: str | None = None) -> Starlette:
     """The page over the results in a folder. Without a token only requests for loopback names are answered."""
-    pages = Pages(results)
+    pages = WebPages(results)
     middleware = [Middleware(BaseHTTPMiddleware, dispatch=_guarded)]
     if token is None:
         # A page elsewhere may make its own name point here; the name it asks for gives it away.
@@ -70,7 +70,7 @@ def make_app(results: Path, token: str | None = None) -> Starlette:
     )
 
 
-class Pages:
+class WebPages:
     """What each address shows."""
 
     def __init__(self, results: Path) -> None:

@@ -19,7 +19,7 @@ from loadstone.store.study import read_answer, read_study_manifest, study_of_run
 from loadstone.study.registry import kind_of
 from loadstone.web.listing import running
 
-Message = dict[str, Any]
+LiveMessage = dict[str, Any]
 """What a page is told; the script beside this reads it."""
 
 LIVE_UPDATE_INTERVAL_S = 0.5
@@ -79,7 +79,7 @@ class Lookout:
         return self._seen
 
 
-async def follow(lookout: Lookout) -> AsyncIterator[Message]:
+async def follow(lookout: Lookout) -> AsyncIterator[LiveMessage]:
     """What happens, for ever: `run` and `iteration` when another begins, `second` for each interval, `end`, `idle`."""
     tail: Tail | None = None
     told_idle, began = False, None
@@ -108,7 +108,7 @@ async def follow(lookout: Lookout) -> AsyncIterator[Message]:
         await asyncio.sleep(LIVE_UPDATE_INTERVAL_S)
 
 
-def second(interval: Interval, names: Sequence[str]) -> Message:
+def second(interval: Interval, names: Sequence[str]) -> LiveMessage:
     """An interval record as the page draws it; `names` are those of its operations."""
     operations = zip(names, interval.operations, strict=False)
     return {
@@ -126,7 +126,7 @@ def second(interval: Interval, names: Sequence[str]) -> Message:
     }
 
 
-def _begin(path: Path) -> Message:
+def _begin(path: Path) -> LiveMessage:
     try:
         manifest = read_manifest(path)
     except StoreError:

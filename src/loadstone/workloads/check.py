@@ -7,7 +7,7 @@ from loadstone.model.reading import Document, suggest
 from loadstone.model.workload import Workload
 from loadstone.model.workload.mix import END, Mix, MixKind, State
 from loadstone.model.workload.operation import EmbeddedFile, Operation, RateLimit, Request, TimeLimit, pairs_of
-from loadstone.model.workload.values import Choice, Exponential, Table, Text, Uniform, Value, WordValues, Zipf
+from loadstone.model.workload.values import Choice, Exponential, TableValues, Text, Uniform, Value, WordValues, Zipf
 
 ACCEPTED = "gzip, deflate, br, zstd"
 """Content codings as browsers ask for them over TLS, all of which the driver decodes."""
@@ -65,7 +65,7 @@ def filled(text: str, known: Mapping[str, str]) -> str:
 def value_names(values: dict[str, Value]) -> Iterable[str]:
     """Names that generators fill: their own, or `name.column` for tables."""
     for name, value in values.items():
-        if isinstance(value, Table):
+        if isinstance(value, TableValues):
             yield from (f"{name}.{column}" for column in value.columns)
         else:
             yield name
@@ -170,7 +170,7 @@ def _known_texts(workload: Workload, name: str, depth: int = 0) -> Iterable[str]
     """Texts that a value may have, as far as they are declared."""
     table, _, column = name.partition(".")
     value = workload.values.get(table)
-    if isinstance(value, Table) and column in value.columns:
+    if isinstance(value, TableValues) and column in value.columns:
         place = value.columns.index(column)
         yield from (row[place] for row in value.rows if place < len(row))
     elif isinstance(value, Choice):
@@ -263,7 +263,7 @@ def _check_values(workload: Workload, document: Document) -> None:
         path = ("values", name)
         if isinstance(value, Text):
             _check_texts(document, path, [value.text], known - {name})
-        if isinstance(value, Choice | Table):
+        if isinstance(value, Choice | TableValues):
             _check_rows(document, path, value)
         if isinstance(value, Uniform | Zipf | Exponential):
             _check_range(workload, document, path, value)
@@ -278,12 +278,12 @@ def _check_values(workload: Workload, document: Document) -> None:
                 document.problem(path, f"redraw names the unknown state `{state}`", suggest(state, states))
 
 
-def _check_rows(document: Document, path: tuple[str, ...], value: Choice | Table) -> None:
+def _check_rows(document: Document, path: tuple[str, ...], value: Choice | TableValues) -> None:
     rows = value.values if isinstance(value, Choice) else value.rows
     if value.weights is not None and (len(value.weights) != len(rows) or not sum(value.weights) > 0):
         message = f"{len(value.weights)} weights for {len(rows)} rows, or all zero"
         document.problem(path, message, "Use one weight for each, at least one above 0.")
-    if isinstance(value, Table):
+    if isinstance(value, TableValues):
         for number, row in enumerate(value.rows, start=1):
             if len(row) != len(value.columns):
                 message = f"row {number} has {len(row)} entries for {len(value.columns)} columns"

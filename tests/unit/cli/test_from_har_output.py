@@ -8,7 +8,7 @@ import pytest
 
 from loadstone.cli import workloads
 from loadstone.cli.exits import Exit
-from loadstone.run.verify import Refusal, Verified
+from loadstone.run.verify import Verified, VisitRefusal
 from tests.unit.workloads.test_from_har import entry
 
 SITE = "http://a.example"
@@ -48,7 +48,7 @@ def test_what_must_be_acted_on_stands_first_on_one_screen(har: Path, capsys: pyt
 def test_a_visit_that_the_site_refuses_ends_with_1_and_the_reason(
     har: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refusal = Refusal("login", 2, "status 403 instead of [200]", "Forbidden: the token is too old")
+    refusal = VisitRefusal("login", 2, "status 403 instead of [200]", "Forbidden: the token is too old")
     monkeypatch.setattr(workloads, "_verified", lambda *_: Verified((), (), refusal))
     folder = har.parent / "mine"
     assert workloads.from_har_(har, output=folder, verify_at="http://127.0.0.1:1") is Exit.FAIL

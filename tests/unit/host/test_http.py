@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from loadstone.host.http import Answer, ask, first_line, get, post
+from loadstone.host.http import HttpAnswer, ask, first_line, get, post
 from loadstone.model.target import Endpoint
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -42,8 +42,8 @@ def saying(*pieces: bytes, pause_s: float = 0.0) -> Playing:
     return play
 
 
-def asked(play: Playing, method: str = "GET", timeout_s: float = LONG_S, body: bytes = b"") -> Answer:
-    async def run() -> Answer:
+def asked(play: Playing, method: str = "GET", timeout_s: float = LONG_S, body: bytes = b"") -> HttpAnswer:
+    async def run() -> HttpAnswer:
         async with server(play) as at:
             return await ask(method, at, "/path", timeout_s, body=body)
 
@@ -60,8 +60,8 @@ def asked(play: Playing, method: str = "GET", timeout_s: float = LONG_S, body: b
     ],
 )
 def test_an_answer_is_read_however_its_length_is_told(said: bytes) -> None:
-    assert asked(saying(said)) == Answer(200, "OK", b"words")
-    assert asked(saying(*(bytes([byte]) for byte in said))) == Answer(200, "OK", b"words")
+    assert asked(saying(said)) == HttpAnswer(200, "OK", b"words")
+    assert asked(saying(*(bytes([byte]) for byte in said))) == HttpAnswer(200, "OK", b"words")
 
 
 def test_a_request_brings_its_body_and_says_who_is_asked() -> None:

@@ -17,7 +17,7 @@ import loadstone
 from loadstone.host import launch
 from loadstone.host.process import begin
 from loadstone.host.secrets import JOIN_TOKEN, SECRETS, join_token
-from loadstone.measure.power import Command
+from loadstone.measure.power import PowerCommand
 
 HIDDEN = (*SECRETS, "AWS_SECRET_ACCESS_KEY", "SITE_PW", "PGSSLMODE", "PGHOST", "MYSQL_PWD", "PATHS")
 TELL = "tr '\\0' ' ' < /proc/self/environ"
@@ -66,7 +66,7 @@ def test_what_is_started_has_none_of_them_in_its_environment(tmp_path: Path) -> 
         started = (await process.communicate())[0].decode()
         service = await begin(["sh", "-c", f"{TELL}; echo; cat"], tmp_path / "log", ["service"])
         await service.stop()
-        await Command(str(script)).watts(0.0)
+        await PowerCommand(str(script)).watts(0.0)
         return [started, service.first_line, (tmp_path / "seen").read_text(), launch.run(["sh", "-c", TELL]).stdout]
 
     for text in asyncio.run(told()):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.measure import doctor
-from loadstone.measure.doctor import Finding, examine
+from loadstone.measure.doctor import DoctorFinding, examine
 from loadstone.measure.quota import CpuQuota, cpu_quota
 
 
@@ -48,7 +48,7 @@ def test_the_smallest_quota_around_a_process_is_found(
 def test_a_quota_below_the_cores_is_warned_of_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "cpu_quota", lambda: CpuQuota(0.04, "/pod/x"))
     (advice,) = [one for one in examine(tmp_path) if one.matter == "CPU quota"]
-    assert advice.finding is Finding.WARNING
+    assert advice.finding is DoctorFinding.WARNING
     assert advice.figure.startswith("0.04 of ") and "/pod/x" in advice.figure
 
 
@@ -63,5 +63,5 @@ def test_what_a_system_does_not_show_is_not_known_and_stops_nothing(
         sandbox.setattr(Path, "is_file", lambda _: True)
         found = {one.matter: one for one in examine(tmp_path)}
     for matter in ("source ports", "accept queue", "frequency governor", "clock source"):
-        assert (found[matter].finding, found[matter].figure) == (Finding.WARNING, "not known here")
+        assert (found[matter].finding, found[matter].figure) == (DoctorFinding.WARNING, "not known here")
     assert found["CPU quota"].figure == "none"

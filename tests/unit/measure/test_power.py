@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.measure.power import PowerMeter, Rapl, Replay, Scope, source_of, switched_on
+from loadstone.measure.power import PowerMeter, PowerScope, Rapl, Replay, source_of, switched_on
 from loadstone.model.errors import PlatformError, UsageError
 
 
@@ -66,7 +66,7 @@ def test_a_meter_keeps_what_it_sees_and_notes_what_fails(tmp_path: Path) -> None
         return meter
 
     good = asyncio.run(play("system=command:echo 42.5 W"))
-    assert good.scope is Scope.SYSTEM
+    assert good.scope is PowerScope.SYSTEM
     assert good.mean((0, 1e12)) == (42.5, 1)
     assert '"watts": 42.5' in (tmp_path / "power.jsonl").read_text()
     assert "printed no watts" in asyncio.run(play("server=command:echo none")).trouble

@@ -115,7 +115,7 @@ SECTION = '''
 """Of which seed a result is."""
 
 from loadstone.page.blocks import Heading, Paragraph
-from loadstone.report.section import Section
+from loadstone.report.section import ReportSection
 
 
 def blocks(context):
@@ -123,7 +123,7 @@ def blocks(context):
     yield Paragraph(f"From seed {context.result.manifest.seed}.")
 
 
-SECTION = Section(rank=999, of_result=blocks)
+SECTION = ReportSection(rank=999, of_result=blocks)
 '''
 PLATFORM = '''
 """`polite`: processes that give way to others."""

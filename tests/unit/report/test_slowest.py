@@ -2,22 +2,22 @@
 
 from dataclasses import replace
 
-from loadstone.model.figures import FileFigures, OperationFigures, Slowest
+from loadstone.model.figures import FileFigures, OperationFigures, SlowestOperation
 from loadstone.report.sections.slowest import longest
 from tests.records import operation
 
 
-def slow(name: str, slowest: Slowest | None, *files: FileFigures) -> OperationFigures:
+def slow(name: str, slowest: SlowestOperation | None, *files: FileFigures) -> OperationFigures:
     return replace(operation(name, 9, 0.1), slowest=slowest, files=files)
 
 
-def file(path: str, slowest: Slowest) -> FileFigures:
+def file(path: str, slowest: SlowestOperation) -> FileFigures:
     return FileFigures(path, 3, 0, 300, 0.1, slowest)
 
 
 def test_the_longest_is_told_with_the_file_that_held_it_up() -> None:
-    held, other = file("/a.js", Slowest(0.8, 12.3)), file("/b.js", Slowest(0.2, 12.4))
-    operations = [slow("front", Slowest(1.0, 12.0), held, other), slow("cart", Slowest(0.4, 3.0))]
+    held, other = file("/a.js", SlowestOperation(0.8, 12.3)), file("/b.js", SlowestOperation(0.2, 12.4))
+    operations = [slow("front", SlowestOperation(1.0, 12.0), held, other), slow("cart", SlowestOperation(0.4, 3.0))]
     assert longest(operations) == (
         "The longest response time, 1\u202f000 ms, was that of front, started 12.0 s into the run; "
         "its file /a.js took 800 ms then."
@@ -25,7 +25,7 @@ def test_the_longest_is_told_with_the_file_that_held_it_up() -> None:
 
 
 def test_a_file_that_was_slow_at_another_time_is_no_reason() -> None:
-    told = longest([slow("front", Slowest(1.0, 12.0), file("/a.js", Slowest(0.9, 3.0)))])
+    told = longest([slow("front", SlowestOperation(1.0, 12.0), file("/a.js", SlowestOperation(0.9, 3.0)))])
     assert told == "The longest response time, 1\u202f000 ms, was that of front, started 12.0 s into the run."
 
 

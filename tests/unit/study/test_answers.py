@@ -24,7 +24,7 @@ from loadstone.study.search.edge import CountFit, find_edge
 from loadstone.study.search.question import Search, repeated
 from loadstone.study.search.state import MOST_INVALID
 from loadstone.study.service_model import deviations
-from loadstone.study.summary import Purpose, RunRequest, RunSummary, Side
+from loadstone.study.summary import ComparedSide, Purpose, RunRequest, RunSummary
 from tests.made import carry_out, made, noisy_edge
 
 COMPARE = Compare("page", {}, {"server.threads": "1"}, {"server.threads": "2"}, ({},))
@@ -36,7 +36,7 @@ def faster(refused_pct: float, verdict: str = "pass") -> Play:
     chance = random.Random(1)
 
     def play(request: RunRequest) -> RunSummary:
-        is_b = request.side is Side.B
+        is_b = request.side is ComparedSide.B
         mean = (0.5 if is_b else 1.0) * (1 + 0.01 * chance.random())
         good, errors = (100 - refused_pct, refused_pct) if is_b else (100.0, 0.0)
         return made(request, verdict if is_b else "pass", good=good, response_mean=mean, errors=errors)
@@ -58,7 +58,7 @@ def test_rare_errors_of_one_side_alone_are_worse_though_a_run_has_none(lucky: in
     chance = random.Random(2)
 
     def play(request: RunRequest) -> RunSummary:
-        is_b, pair = request.side is Side.B, (int(request.key[:3]) - 1) // 2
+        is_b, pair = request.side is ComparedSide.B, (int(request.key[:3]) - 1) // 2
         errors = 0.03 * (1 + chance.random()) if is_b and pair != lucky else 0.0
         verdict = "fail" if errors else "pass"
         return made(request, verdict, good=98 + chance.random(), response_mean=0.7 if is_b else 1.0, errors=errors)
@@ -78,7 +78,7 @@ def test_a_side_without_errors_is_tested_too_and_its_row_says_so() -> None:
 
 def test_another_answer_is_no_faster_answer() -> None:
     def play(request: RunRequest) -> RunSummary:
-        is_b = request.side is Side.B
+        is_b = request.side is ComparedSide.B
         run = made(request, response_mean=0.05 if is_b else 1.0)
         return replace(run, answers={"page": AnswerMeans(66.0 if is_b else 8192.0, 200)})
 
@@ -98,7 +98,7 @@ def of_words(words: frozenset[int]) -> dict[str, AnswerMeans]:
 
 def test_another_text_of_the_same_size_is_no_faster_answer() -> None:
     def play(request: RunRequest) -> RunSummary:
-        is_b = request.side is Side.B
+        is_b = request.side is ComparedSide.B
         run = made(request, response_mean=0.05 if is_b else 1.0)
         return replace(run, answers=of_words(OTHERS if is_b else OWN))
 
@@ -164,7 +164,7 @@ def test_errors_that_so_few_pairs_cannot_tell_from_chance_leave_the_question_ope
     """B is faster, and some of its runs fail by errors that A never has."""
 
     def play(request: RunRequest) -> RunSummary:
-        is_b, pair = request.side is Side.B, (int(request.key[:3]) - 1) // 2
+        is_b, pair = request.side is ComparedSide.B, (int(request.key[:3]) - 1) // 2
         errors = 0.2 if is_b and pair < failing else 0.0
         mean = (0.7 if is_b else 1.0) * (1 + pair / 100)
         return made(request, "fail" if errors else "pass", good=100 - errors, response_mean=mean, errors=errors)
@@ -203,7 +203,7 @@ def test_of_a_curve_the_chance_that_decides_comes_first() -> None:
     chance = random.Random(4)
 
     def play(request: RunRequest) -> RunSummary:
-        is_slower = request.side is Side.B and request.load == 20
+        is_slower = request.side is ComparedSide.B and request.load == 20
         return made(request, response_mean=(1.1 if is_slower else 1.0) * (1 + 0.02 * chance.random()))
 
     answer, _ = carry_out(question, play)
@@ -517,7 +517,7 @@ def test_a_failure_below_a_peak_reopens_its_search() -> None:
     question = Platforms("page", {"platform": "process"}, {"platform": "container"}, search)  # type: ignore[arg-type]
     answer, runs = carry_out(question, banded)
     assert answer.is_answered
-    for side in (Side.A, Side.B):
+    for side in (ComparedSide.A, ComparedSide.B):
         peak = answer.peaks[side.value]
         failed = [
             run.request.load
@@ -532,7 +532,7 @@ def test_a_failure_below_a_peak_reopens_its_search() -> None:
 
 def test_a_failure_at_a_peak_is_told_beside_its_proofs() -> None:
     def play(request: RunRequest) -> RunSummary:
-        is_told = request.search == CURVES and request.side is Side.A and request.load >= 150
+        is_told = request.search == CURVES and request.side is ComparedSide.A and request.load >= 150
         return made(request, "fail" if is_told or request.load > 155 else "pass")
 
     def search(settings: dict[str, str], name: str, seed: int) -> Search:

@@ -8,7 +8,7 @@ from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES
 from loadstone.study.kinds.compare.loads.question import Compare, overlap, promise
 from loadstone.study.kinds.compare.section import CompareSection
-from loadstone.study.summary import RunRequest, RunSummary, Side
+from loadstone.study.summary import ComparedSide, RunRequest, RunSummary
 from loadstone.workloads import load as load_workload
 from tests.made import ask, carry_out, made
 
@@ -26,10 +26,10 @@ def test_both_runs_of_a_pair_belong_together_and_the_halves_of_the_cores_change_
     assert len({one.duet for one in requests}) == len(pairs) == 12
     for first, second in pairs:
         assert first.duet == second.duet
-        assert {first.side, second.side} == {Side.A, Side.B}
+        assert {first.side, second.side} == {ComparedSide.A, ComparedSide.B}
         assert first.settings["rate"] == second.settings["rate"]
     firsts = [first.side for first, _ in pairs]
-    assert firsts.count(Side.A) == firsts.count(Side.B)
+    assert firsts.count(ComparedSide.A) == firsts.count(ComparedSide.B)
 
 
 @pytest.mark.parametrize(("later_s", "share"), [(0, 1.0), (1, 0.9), (5, 0.5), (20, 0.0)])
@@ -39,7 +39,9 @@ def test_the_time_in_common_is_that_of_the_longer_window(later_s: float, share: 
 
 
 def test_runs_that_were_not_at_the_same_time_are_left_out() -> None:
-    answer, _ = carry_out(DUET, lambda one: at(5.0 if one.duet == "page-1" and one.side is Side.B else 0.0, one))
+    answer, _ = carry_out(
+        DUET, lambda one: at(5.0 if one.duet == "page-1" and one.side is ComparedSide.B else 0.0, one)
+    )
     assert [load.left_out for load in answer.loads] == [1, 0]
     assert "not at the same time" in answer.headline[0]
     unknown, _ = carry_out(DUET, lambda one: made(one, response_mean=0.1))

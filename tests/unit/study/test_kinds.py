@@ -30,8 +30,8 @@ from loadstone.study.kinds.sweep.section import SweepSection
 from loadstone.study.metrics import METRICS
 from loadstone.study.queueing import Centre, closed, open_wait_s
 from loadstone.study.registry import study_kinds
-from loadstone.study.service_model import Limits
-from loadstone.study.summary import RunRequest, RunSummary, Side, shares_of
+from loadstone.study.service_model import ModelLimits
+from loadstone.study.summary import ComparedSide, RunRequest, RunSummary, shares_of
 from loadstone.study.until import Until
 from loadstone.workloads import load as load_workload
 from tests.made import ask, carry_out, made
@@ -55,7 +55,7 @@ def test_comparisons_alternate_at_random_and_every_run_has_a_seed_of_its_own() -
     blocks = [sides[at : at + 4] for at in range(0, len(sides), 4)]
     assert set(blocks) == {"abba", "baab"}
     assert len({one.seed for one in requests}) == len(requests)
-    assert all(("server.threads" in one.settings) == (one.side is Side.B) for one in requests)
+    assert all(("server.threads" in one.settings) == (one.side is ComparedSide.B) for one in requests)
 
 
 def test_a_slowdown_is_found_said_and_called_worse() -> None:
@@ -274,10 +274,10 @@ def station(request: RunRequest) -> RunSummary:
 
 @pytest.mark.parametrize(
     ("load_of", "limits"),
-    [("rate", Limits(0.05, 0.1)), ("sessions", None)],  # without limits, since the peak of sessions takes seconds
+    [("rate", ModelLimits(0.05, 0.1)), ("sessions", None)],  # without limits, since the peak of sessions takes seconds
 )
 def test_loads_up_to_half_of_the_capacity_predict_four_fifths_of_it(
-    load_of: str, limits: Limits | None, monkeypatch: pytest.MonkeyPatch
+    load_of: str, limits: ModelLimits | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service_model, "RESAMPLES", 10)  # intervals are not the subject, and take seconds
     question = Predict("page", {}, load_of, ("200", "350", "500"), ("800",), limits, rounds=1)
@@ -318,7 +318,7 @@ def scattered(seed: int) -> Callable[[RunRequest], RunSummary]:
 
 @pytest.mark.parametrize("figure", ["response_mean", "peak"])
 def test_a_prediction_goes_on_until_it_is_as_sure_as_asked(figure: str) -> None:
-    asked = partial(Predict, "page", {}, "rate", ("200", "350", "500"), ("800",), Limits(0.05, 0.1))
+    asked = partial(Predict, "page", {}, "rate", ("200", "350", "500"), ("800",), ModelLimits(0.05, 0.1))
     at_once, first = carry_out(asked(), scattered(1))
     pct = 0.7 * half_pct(at_once, figure)
     answer, runs = carry_out(asked(until=Until(figure, pct)), scattered(1))
@@ -377,5 +377,5 @@ def test_a_question_without_a_load_is_refused() -> None:
 
 
 def test_limits_can_be_predicted_where_all_operations_share_them() -> None:
-    assert limits_of(load_workload("banking")) == Limits(2.0, 4.0)
+    assert limits_of(load_workload("banking")) == ModelLimits(2.0, 4.0)
     assert limits_of(load_workload("support")) is None  # downloads are judged by their rate

@@ -14,7 +14,7 @@ from loadstone.study.kinds.peaks.answer import PeakPoint, PeakRatio, PeaksOverAn
 from loadstone.study.kinds.peaks.page import blocks
 from loadstone.study.kinds.peaks.question import Peaks
 from loadstone.study.kinds.peaks.section import PeaksSection
-from loadstone.study.search.answer import SearchedLoad, Spread, Standing
+from loadstone.study.search.answer import LoadStanding, SearchedLoad, Spread
 from loadstone.study.search.question import Search
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
 from loadstone.workloads import load
@@ -89,7 +89,7 @@ def test_a_ratio_that_may_be_anything_is_not_told_as_one() -> None:
 def test_response_times_are_set_beside_each_other_where_as_much_is_used(asked: Asked) -> None:
     def load(at: float, used: float, response_s: float) -> SearchedLoad:
         metrics = {"server_cpu": Spread(used, used, used), "response_p90": Spread(response_s, response_s, response_s)}
-        return SearchedLoad(at, Standing.PASSES, (), metrics, (), ())
+        return SearchedLoad(at, LoadStanding.PASSES, (), metrics, (), ())
 
     found, _ = asked
 

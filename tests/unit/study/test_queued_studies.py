@@ -11,7 +11,7 @@ from loadstone.study.kinds.compare.loads.question import Compare
 from loadstone.study.kinds.predict.question import Predict
 from loadstone.study.search.answer import SearchAnswer
 from loadstone.study.search.question import Search
-from loadstone.study.service_model import Limits
+from loadstone.study.service_model import ModelLimits
 from tests.made import carry_out
 from tests.queues import CENTRE, GOOD_S, SERVICE_S, TOLERABLE_S, closed_capacity, open_capacity, queue
 
@@ -72,7 +72,7 @@ def test_three_comparisons_find_a_slowdown_where_there_is_one(slower: float, cou
 def predicts_four_fifths(kind: str, seed: int, within_pct: float = 5) -> None:
     """Raises AssertionError unless loads up to half of the capacity predict four fifths of it, and the peak."""
     at, check = (("200", "350", "500"), "800") if kind == "rate" else (("20", "35", "52"), "84")
-    question = Predict("page", {}, kind, at, (check,), Limits(GOOD_S, TOLERABLE_S), rounds=2)
+    question = Predict("page", {}, kind, at, (check,), ModelLimits(GOOD_S, TOLERABLE_S), rounds=2)
     answer, _ = carry_out(question, queue(seed, 150))
     assert answer.model is not None and answer.peak is not None
     assert answer.model.capacity == pytest.approx(CENTRE.capacity, rel=0.01)

@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from loadstone.study.search.answer import LimitedBy, SearchAnswer, Standing
+from loadstone.study.search.answer import LimitedBy, LoadStanding, SearchAnswer
 from loadstone.study.search.edge import MarginFit
 from loadstone.study.search.question import Search
 from loadstone.study.search.state import MOST_RUNS
@@ -47,7 +47,7 @@ def holds_what_it_says(answer: SearchAnswer, runs: Sequence[RunSummary]) -> None
     proofs = [one for one in runs if one.request.load == peak and one.request.purpose is Purpose.VERIFY]
     assert len(proofs) == SEARCH.verify
     assert all(one.passed for one in proofs)
-    above = min(at.at for at in answer.loads if at.standing is Standing.FAILS)
+    above = min(at.at for at in answer.loads if at.standing is LoadStanding.FAILS)
     assert peak is not None and above > peak
     assert above - peak <= 0.01 * above + 1
     assert len([one for one in runs if one.request.load == above]) >= 2

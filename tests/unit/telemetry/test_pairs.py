@@ -10,7 +10,7 @@ from loadstone.model.errors import PlatformError
 from loadstone.platforms.pair import control
 from loadstone.platforms.pair.status import status_rows
 from loadstone.telemetry.pairs import pair_metrics
-from loadstone.web.app import Pages
+from loadstone.web.app import WebPages
 
 STATUS: dict[str, Any] = {
     "name": "shop",
@@ -67,9 +67,9 @@ def test_whoever_keeps_a_pair_is_asked_over_its_socket(tmp_path: Path, monkeypat
     async def play() -> None:
         async with control.listening("shop", obey):
             assert await control.ask("shop", "status") == STATUS
-            page = await Pages(tmp_path).pairs(None)  # type: ignore[arg-type]
+            page = await WebPages(tmp_path).pairs(None)  # type: ignore[arg-type]
             assert b"this host, process 8" in page.body
-            metrics = await Pages(tmp_path).pair_metrics(None)  # type: ignore[arg-type]
+            metrics = await WebPages(tmp_path).pair_metrics(None)  # type: ignore[arg-type]
             assert b'protected{pair="shop"} 1.0' in metrics.body
             with pytest.raises(PlatformError, match="no dance"):
                 await control.ask("shop", "dance", where="here")

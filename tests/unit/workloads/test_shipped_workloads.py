@@ -8,7 +8,7 @@ from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
 from loadstone.model.workload import Pacing
 from loadstone.model.workload.operation import EmbeddedFile
-from loadstone.model.workload.values import Table
+from loadstone.model.workload.values import TableValues
 from loadstone.run.criteria import make_criteria, mean_pause_s
 from loadstone.run.plan import embedded_files
 from loadstone.workloads import is_unchanged, load, shipped
@@ -85,7 +85,7 @@ def test_product_images_are_embedded_where_the_bytes_show_them() -> None:
 
 def test_downloads_have_the_published_mean() -> None:
     table = load("support").values["download"]
-    assert isinstance(table, Table)
+    assert isinstance(table, TableValues)
     assert table.weights is not None
     sizes, weights = [int(row[2]) for row in table.rows], table.weights
     mean = sum(size * weight for size, weight in zip(sizes, weights, strict=True)) / sum(weights)

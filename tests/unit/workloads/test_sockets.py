@@ -12,7 +12,7 @@ from loadstone.model.workload import Workload
 from loadstone.workloads import load
 from loadstone.workloads.importers.answers import json_places
 from loadstone.workloads.importers.from_har import recorded
-from loadstone.workloads.importers.har import Message
+from loadstone.workloads.importers.har import HarMessage
 from loadstone.workloads.importers.imported import Imported
 from loadstone.workloads.importers.sockets import framed, leaves_of, sign, turns
 from tests.unit.workloads.test_from_har import START, entry
@@ -227,7 +227,7 @@ JSON = st.dictionaries(st.text(max_size=4), LEAVES | st.lists(LEAVES, max_size=3
 )
 MESSAGES = st.lists(
     st.builds(
-        lambda kind, at_s, text, opcode: Message(type=kind, time=at_s, data=text, opcode=opcode),
+        lambda kind, at_s, text, opcode: HarMessage(type=kind, time=at_s, data=text, opcode=opcode),
         st.sampled_from(["send", "receive", "other"]),
         st.floats(0, 60),
         st.text(max_size=20),
@@ -237,7 +237,7 @@ MESSAGES = st.lists(
 
 
 @given(messages=MESSAGES)
-def test_all_that_was_sent_is_sent_again_in_its_order(messages: list[Message]) -> None:
+def test_all_that_was_sent_is_sent_again_in_its_order(messages: list[HarMessage]) -> None:
     made = turns(messages, 0)
     assert [turn.sent for turn in made if turn.sent] == [
         one for one in messages if one.is_sent and one.opcode in (1, 2)

@@ -8,7 +8,7 @@ import pytest
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
-from loadstone.model.workload.values import Table
+from loadstone.model.workload.values import TableValues
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.workloads import load
 
@@ -71,7 +71,7 @@ ROWS = (("user", "password"), (("ann", "a b"), ("ben", "")))
 )
 def test_tables_are_read_as_spreadsheets_write_them(tmp_path: Path, table: str) -> None:
     value = load(workload(tmp_path, table)).values["account"]
-    assert isinstance(value, Table)
+    assert isinstance(value, TableValues)
     assert (value.columns, value.rows) == ROWS
 
 
@@ -130,7 +130,7 @@ def test_files_that_are_no_tables_are_named_with_what_is_wrong(
 
 def test_line_breaks_of_values_stay_as_they_are(tmp_path: Path) -> None:
     value = load(workload(tmp_path, 'user,text\r\nann,"two\r\nlines"\r\n')).values["account"]
-    assert isinstance(value, Table)
+    assert isinstance(value, TableValues)
     assert value.rows == (("ann", "two\r\nlines"),)
 
 
@@ -147,5 +147,5 @@ def test_a_table_that_excel_saved_as_unicode_text_is_read(tmp_path: Path) -> Non
     mine = workload(tmp_path, "user\n")
     (tmp_path / "accounts.csv").write_bytes("user\tpassword\r\nann\ta b\r\nben\t\r\n".encode("utf-16"))
     value = load(mine).values["account"]
-    assert isinstance(value, Table)
+    assert isinstance(value, TableValues)
     assert (value.columns, value.rows) == ROWS

@@ -76,8 +76,8 @@ class OutsideView:
 
 
 @dataclass(frozen=True)
-class Status:
-    """Status that a service reports, by its own names."""
+class ServiceSample:
+    """ServiceSample that a service reports, by its own names."""
 
     now: Mapping[str, float]
     per_s: Mapping[str, float]
@@ -109,8 +109,8 @@ class Sample:
     """For how long the machine was short of memory for TCP; None where that is not known."""
     stations: Mapping[str, StationBusy | None] = field(default_factory=dict)
     machines: Mapping[str, MachineViews] = field(default_factory=dict)
-    status: Mapping[str, Status] = field(default_factory=dict)
-    """Status that services report, by machine and part."""
+    status: Mapping[str, ServiceSample] = field(default_factory=dict)
+    """ServiceSample that services report, by machine and part."""
     ours_cores: float | None = None
     """Cores used by driver, system, back end and the lab itself; None where not all of them are known."""
     known_cores: float | None = None

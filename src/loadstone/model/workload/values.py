@@ -77,7 +77,7 @@ class Choice(_Drawn):
     """A weight of each text. Default: all are equally likely."""
 
 
-class Table(_Drawn):
+class TableValues(_Drawn):
     """One row of a table: fills `{name.column}` for every column."""
 
     kind: Literal["table"]
@@ -190,7 +190,7 @@ Value = Annotated[
     | Exponential
     | Zipf
     | Choice
-    | Table
+    | TableValues
     | Environment
     | WordValues
     | Date

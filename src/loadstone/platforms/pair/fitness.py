@@ -23,7 +23,7 @@ CLOCK_SAMPLE_INTERVAL_S = 0.5
 
 
 @dataclass(frozen=True)
-class Finding:
+class FitnessFinding:
     """One thing that was looked at."""
 
     what: str
@@ -33,7 +33,7 @@ class Finding:
     """Whether there is no pair without it."""
 
 
-def findings(memory_mib: int, sides: int) -> list[Finding]:
+def findings(memory_mib: int, sides: int) -> list[FitnessFinding]:
     """What this host offers to so many sides of a pair with so much memory."""
     unfit = unfit_qemu()
     wanted_mib, free_mib = sides * (memory_mib + BESIDE_MIB), psutil.virtual_memory().available // MIB
@@ -43,19 +43,29 @@ def findings(memory_mib: int, sides: int) -> list[Finding]:
         " agent --name " in " ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])
     )
     return [
-        Finding("QEMU", unfit or "its record and replay are known", not unfit),
-        Finding("rights", "root" if os.geteuid() == 0 else "its own networks require root", os.geteuid() == 0),
-        Finding("memory", f"{free_mib} MiB free, {wanted_mib} needed", free_mib >= wanted_mib),
-        Finding("memory lock", "may be locked" if may_lock_memory() else "may be swapped out: root may lock it",
-                may_lock_memory(), False),
-        Finding("processors", f"{free_cores:.1f} of {cores} cores free, {sides} wanted", free_cores >= sides, False),
-        Finding("other pairs", f"{others // 2} here; more than {MOST_PAIRS} on a host disturb each other",
-                others // 2 < MOST_PAIRS, False),
+        FitnessFinding("QEMU", unfit or "its record and replay are known", not unfit),
+        FitnessFinding("rights", "root" if os.geteuid() == 0 else "its own networks require root", os.geteuid() == 0),
+        FitnessFinding("memory", f"{free_mib} MiB free, {wanted_mib} needed", free_mib >= wanted_mib),
+        FitnessFinding(
+            "memory lock",
+            "may be locked" if may_lock_memory() else "may be swapped out: root may lock it",
+            may_lock_memory(),
+            False,
+        ),
+        FitnessFinding(
+            "processors", f"{free_cores:.1f} of {cores} cores free, {sides} wanted", free_cores >= sides, False
+        ),
+        FitnessFinding(
+            "other pairs",
+            f"{others // 2} here; more than {MOST_PAIRS} on a host disturb each other",
+            others // 2 < MOST_PAIRS,
+            False,
+        ),
         *unlike(models(), [clock.max for clock in psutil.cpu_freq(percpu=True) or ()]),
-    ]  # fmt: skip
+    ]
 
 
-def refusal(checks: list[Finding]) -> str:
+def refusal(checks: list[FitnessFinding]) -> str:
     """Why there can be none; empty where there can."""
     return "; ".join(f"{check.what}: {check.said}" for check in checks if check.is_needed and not check.is_fit)
 
@@ -74,12 +84,12 @@ def models() -> list[str]:
     return [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
 
 
-def unlike(names: Sequence[str], clocks_mhz: Sequence[float]) -> list[Finding]:
+def unlike(names: Sequence[str], clocks_mhz: Sequence[float]) -> list[FitnessFinding]:
     """What had better be alike where both sides may run, and is not."""
     differences = []
     if len(set(names)) > 1:
-        differences.append(Finding("processor models", f"differ: {', '.join(sorted(set(names)))}", False, False))
+        differences.append(FitnessFinding("processor models", f"differ: {', '.join(sorted(set(names)))}", False, False))
     if clocks_mhz and max(clocks_mhz) - min(clocks_mhz) > MOST_MHZ:
         text = f"{min(clocks_mhz):.0f} to {max(clocks_mhz):.0f} MHz, more than {MOST_MHZ} apart: the slower side lags"
-        differences.append(Finding("clocks", text, False, False))
+        differences.append(FitnessFinding("clocks", text, False, False))
     return differences

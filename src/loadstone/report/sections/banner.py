@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from loadstone.model.records.manifest import Status
 from loadstone.page.blocks import Block, Paragraph, Tone
-from loadstone.report.section import ReportContext, Section
+from loadstone.report.section import ReportContext, ReportSection
 from loadstone.store.folder import SealState
 
 EMULATED = (
@@ -39,4 +39,4 @@ def blocks(context: ReportContext) -> Iterator[Block]:
         yield Paragraph("Certificates were not verified.", Tone.INVALID)
 
 
-SECTION = Section(rank=10, of_result=blocks)
+SECTION = ReportSection(rank=10, of_result=blocks)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from loadstone.model.records.manifest import FleetHostRecord, MachineFacts, Manifest
 from loadstone.page.blocks import Block, Facts, Fold, Heading, Verbatim
 from loadstone.report.disclosure import noted, phases, versions_and_host
-from loadstone.report.section import ReportContext, Section
+from loadstone.report.section import ReportContext, ReportSection
 
 
 def blocks(context: ReportContext) -> Iterator[Block]:
@@ -77,4 +77,4 @@ def _text(value: object) -> str:
     return str(value)
 
 
-SECTION = Section(rank=70, of_result=blocks)
+SECTION = ReportSection(rank=70, of_result=blocks)

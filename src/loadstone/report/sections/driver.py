@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from loadstone.model.numbers import number
 from loadstone.page.blocks import Block, Facts, Fold
-from loadstone.report.section import IterationContext, Section
+from loadstone.report.section import IterationContext, ReportSection
 
 
 def blocks(context: IterationContext) -> Iterator[Block]:
@@ -35,4 +35,4 @@ def _lag(context: IterationContext) -> str:
     return f"p50 {p50} ms, p99 {p99} ms, largest {largest} ms, of {number(lag.count)} scheduled acts"
 
 
-SECTION = Section(rank=90, of_iteration=blocks)
+SECTION = ReportSection(rank=90, of_iteration=blocks)

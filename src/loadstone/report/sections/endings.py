@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from loadstone.model.numbers import number
 from loadstone.model.records.events import Ledger
 from loadstone.page.blocks import Block, Column, ColumnKind, Heading, Row, Table
-from loadstone.report.section import IterationContext, Section
+from loadstone.report.section import IterationContext, ReportSection
 
 
 @dataclass(frozen=True)
@@ -43,4 +43,4 @@ def blocks(context: IterationContext) -> Iterator[Block]:
     yield Table(columns, [Row(line) for line in lines])
 
 
-SECTION = Section(rank=30, of_iteration=blocks)
+SECTION = ReportSection(rank=30, of_iteration=blocks)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadstone.page.blocks import Block, Fold, Verbatim
-from loadstone.report.section import IterationContext, Section
+from loadstone.report.section import IterationContext, ReportSection
 
 
 def blocks(context: IterationContext) -> Iterator[Block]:
@@ -14,4 +14,4 @@ def blocks(context: IterationContext) -> Iterator[Block]:
         yield Fold(summary, [Verbatim("\n".join(samples))], is_open=True)
 
 
-SECTION = Section(rank=60, of_iteration=blocks)
+SECTION = ReportSection(rank=60, of_iteration=blocks)

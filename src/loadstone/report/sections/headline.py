@@ -8,7 +8,7 @@ from loadstone.model.numbers import milliseconds, number
 from loadstone.model.records.result import WorkloadResult
 from loadstone.model.records.verdict import Verdict
 from loadstone.page.blocks import Block, Numbers, Paragraph, Tone
-from loadstone.report.section import ReportContext, Section
+from loadstone.report.section import ReportContext, ReportSection
 
 NOT_DISCLOSED = "not disclosed"
 """Of figures that were published elsewhere, which is not the same as none."""
@@ -66,4 +66,4 @@ def why_unknown(times: Distribution, percentile: float) -> str:
     return f"{number(lost_pct)} % had no answer" if lost_pct > 100 - percentile else "too few samples"
 
 
-SECTION = Section(rank=25, of_result=blocks)
+SECTION = ReportSection(rank=25, of_result=blocks)

@@ -6,7 +6,7 @@ from typing import Any
 from loadstone.model.records.manifest import HELD_CURVE, MachineFacts
 from loadstone.page.blocks import Block, Figure, Gallery
 from loadstone.page.plot import PercentilePlot
-from loadstone.report.section import ReportContext, Section
+from loadstone.report.section import ReportContext, ReportSection
 
 CAPTION = (
     "Delay of outputs: data that a pair sends, or writes to a shared disk, waits until the other side has received "
@@ -30,4 +30,4 @@ def _curve(name: str, facts: MachineFacts) -> Iterator[dict[str, object]]:
         yield {"beyond": beyond, "value": held_ms / 1e3, "series": name}
 
 
-SECTION = Section(rank=65, of_result=blocks)
+SECTION = ReportSection(rank=65, of_result=blocks)

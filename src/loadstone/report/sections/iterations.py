@@ -8,7 +8,7 @@ from loadstone.model.figures import IterationFigures
 from loadstone.model.numbers import number
 from loadstone.model.records.result import WorkloadResult
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
-from loadstone.report.section import ReportContext, Section
+from loadstone.report.section import ReportContext, ReportSection
 from loadstone.report.sections.headline import NOT_DISCLOSED
 from loadstone.report.sections.operations import total
 
@@ -56,4 +56,4 @@ def _counts(figures: IterationFigures) -> Iterator[str]:
     yield " to ".join(number(100 * end, 3) for end in ends)
 
 
-SECTION = Section(rank=55, of_result=blocks)
+SECTION = ReportSection(rank=55, of_result=blocks)

@@ -8,7 +8,7 @@ from loadstone.model.records.events import Interval
 from loadstone.model.records.result import Iteration
 from loadstone.page.blocks import Block, Figure, Gallery
 from loadstone.page.plot import BarPlot, CrowdPlot, PercentilePlot, TimePlot
-from loadstone.report.section import IterationContext, Section
+from loadstone.report.section import IterationContext, ReportSection
 from loadstone.report.sections.operations import OperationRow, operation_rows
 from loadstone.store.histograms import crowd
 
@@ -20,7 +20,7 @@ MOST_SERIES = 6
 """Operations that have a line each, at most."""
 MOST_COLUMNS = 120
 """Columns of the picture of times over time, at most."""
-Drawn = Iterator[dict[str, Any]]
+PlotRows = Iterator[dict[str, Any]]
 
 
 def blocks(context: IterationContext) -> Iterator[Block]:
@@ -73,13 +73,13 @@ def phase_bands(intervals: Sequence[Interval]) -> list[dict[str, Any]]:
     return bands
 
 
-def _throughput(iteration: Iteration) -> Drawn:
+def _throughput(iteration: Iteration) -> PlotRows:
     for interval in iteration.intervals:
         if interval.length_ns / 1e9 > SHORTEST_S:
             yield {"second": interval.middle_s, "value": interval.answered_per_s, "series": "operations"}
 
 
-def _throughput_each(iteration: Iteration, names: Sequence[str]) -> Drawn:
+def _throughput_each(iteration: Iteration, names: Sequence[str]) -> PlotRows:
     for interval in iteration.intervals:
         if interval.length_ns / 1e9 > SHORTEST_S:
             for name, counts in zip(names, interval.operations, strict=False):
@@ -87,7 +87,7 @@ def _throughput_each(iteration: Iteration, names: Sequence[str]) -> Drawn:
                 yield {"second": interval.middle_s, "value": rate, "series": name}
 
 
-def _crowds(iteration: Iteration) -> Drawn:
+def _crowds(iteration: Iteration) -> PlotRows:
     """Of many seconds several together."""
     together = -(-len(iteration.intervals) // MOST_COLUMNS)
     for start in range(0, len(iteration.intervals), max(1, together)):
@@ -97,26 +97,26 @@ def _crowds(iteration: Iteration) -> Drawn:
             yield {"from": since_s, "to": until_s, "low": 1e3 * low_s, "high": 1e3 * high_s, "value": count}
 
 
-def _percentiles(iteration: Iteration) -> Drawn:
+def _percentiles(iteration: Iteration) -> PlotRows:
     for interval in iteration.intervals:
         if interval.response.count:
             for name, value_ns in (("p50", interval.response.p50_ns), ("p99", interval.response.p99_ns)):
                 yield {"second": interval.middle_s, "value": value_ns / 1e9, "series": name}
 
 
-def _errors(iteration: Iteration) -> Drawn:
+def _errors(iteration: Iteration) -> PlotRows:
     for interval in iteration.intervals:
         rate = interval.error_count / interval.length_s
         yield {"second": interval.middle_s, "value": rate, "series": "errors"}
 
 
-def _curve(name: str, times: Distribution) -> Drawn:
+def _curve(name: str, times: Distribution) -> PlotRows:
     for value_s, share in times.curve:
         if value_s > 0:
             yield {"beyond": max(1 - share, 0.5 / times.count), "value": value_s, "series": name}
 
 
-def _parts(rows: Sequence[OperationRow]) -> Drawn:
+def _parts(rows: Sequence[OperationRow]) -> PlotRows:
     for row in rows:
         if row.line_s is not None and row.server_delay_s is not None:
             yield {"name": row.name, "value": row.line_s, "series": "line", "rank": 0}
@@ -124,4 +124,4 @@ def _parts(rows: Sequence[OperationRow]) -> Drawn:
             yield {"name": row.name, "value": delay, "series": "server and network", "rank": 1}
 
 
-SECTION = Section(rank=40, of_iteration=blocks)
+SECTION = ReportSection(rank=40, of_iteration=blocks)

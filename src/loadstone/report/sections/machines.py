@@ -8,7 +8,7 @@ from loadstone.judge.usage import inside_usage, outside_usage, tree_usage
 from loadstone.model.numbers import MBIT_PER_BYTE, MIB_PER_BYTE
 from loadstone.model.records.sample import MachineViews, Sample
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
-from loadstone.report.section import IterationContext, Section
+from loadstone.report.section import IterationContext, ReportSection
 
 NOTE = (
     "Means over the steady state. A guest counts time with its own clock. It sees neither the host's cost of its "
@@ -154,4 +154,4 @@ def _text(value: float | str | None, factor: float, why_not: str) -> str:
     )
 
 
-SECTION = Section(rank=80, of_iteration=blocks)
+SECTION = ReportSection(rank=80, of_iteration=blocks)

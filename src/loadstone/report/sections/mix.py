@@ -7,7 +7,7 @@ from loadstone.judge.mix import expected
 from loadstone.model.figures import Criteria, IterationFigures
 from loadstone.model.numbers import number
 from loadstone.page.blocks import Block, Column, Fold, Row, Table
-from loadstone.report.section import IterationContext, Section
+from loadstone.report.section import IterationContext, ReportSection
 
 
 @dataclass(frozen=True)
@@ -55,4 +55,4 @@ def blocks(context: IterationContext) -> Iterator[Block]:
     yield Fold(summary, [Table([Column(title) for title in titles], lines)])
 
 
-SECTION = Section(rank=50, of_iteration=blocks)
+SECTION = ReportSection(rank=50, of_iteration=blocks)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from loadstone.model.figures import NOTHING, Criteria, Distribution, IterationFigures, OperationFigures
 from loadstone.model.numbers import number, seconds, three_digits
 from loadstone.page.blocks import Block, Cell, Column, Heading, Paragraph, Row, Table, Tone
-from loadstone.report.section import IterationContext, Section
+from loadstone.report.section import IterationContext, ReportSection
 
 NOTE = (
     "Tolerable means tolerable but not good. Average and percentiles are estimated from all correct operations in "
@@ -242,4 +242,4 @@ def _alarming(count: int) -> Cell:
     return Cell(number(count), Tone.BROKEN if count else Tone.PLAIN)
 
 
-SECTION = Section(rank=20, of_iteration=blocks)
+SECTION = ReportSection(rank=20, of_iteration=blocks)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from loadstone.page.blocks import Block, Heading, Paragraph, Tone, Verbatim
 from loadstone.report.disclosure import command
-from loadstone.report.section import ReportContext, Section
+from loadstone.report.section import ReportContext, ReportSection
 
 NOTE = (
     "The folder of this report contains the plan of every iteration (runs/*/plan.json) and the driver's events with "
@@ -20,4 +20,4 @@ def blocks(context: ReportContext) -> Iterator[Block]:
     yield Paragraph(NOTE, Tone.QUIET)
 
 
-SECTION = Section(rank=80, of_result=blocks)
+SECTION = ReportSection(rank=80, of_result=blocks)

@@ -11,9 +11,9 @@ from loadstone.model.records.sample import InsideView, Rates, Sample, TreeUse
 from loadstone.model.records.workload_id import TileLoadKind
 from loadstone.page.blocks import Block, Figure, Fold, Gallery, Heading
 from loadstone.page.plot import TimePlot
-from loadstone.report.section import IterationContext, Section
+from loadstone.report.section import IterationContext, ReportSection
 
-Drawn = list[dict[str, Any]]
+SeriesRows = list[dict[str, Any]]
 HostViews = list[tuple[float, InsideView]]
 """What a host said of itself, by second."""
 MOST_UNFOLDED = 2
@@ -155,7 +155,7 @@ def _status(samples: Sequence[Sample]) -> Iterator[Figure]:
             yield Figure(f"Rates of {name}", "Counted by the server.", TimePlot(unit, rates))
 
 
-def _series(rows: Iterable[tuple[float, Mapping[str, float | None]]]) -> Drawn:
+def _series(rows: Iterable[tuple[float, Mapping[str, float | None]]]) -> SeriesRows:
     return [
         {"second": second, "value": value, "series": series}
         for second, figures in rows
@@ -169,7 +169,7 @@ def _over_time(samples: Sequence[Sample]) -> Iterator[tuple[float, Sample]]:
     return ((sample.unix_s - start_s, sample) for sample in samples)
 
 
-def _host_cpu(samples: Sequence[Sample]) -> Drawn:
+def _host_cpu(samples: Sequence[Sample]) -> SeriesRows:
     return [
         {
             "second": second,
@@ -181,7 +181,7 @@ def _host_cpu(samples: Sequence[Sample]) -> Drawn:
     ]
 
 
-def _trees(samples: Sequence[Sample], value_of: Callable[[TreeUse], float]) -> Drawn:
+def _trees(samples: Sequence[Sample], value_of: Callable[[TreeUse], float]) -> SeriesRows:
     return [
         {"second": second, "value": value_of(tree), "series": role}
         for second, sample in _over_time(samples)
@@ -190,7 +190,7 @@ def _trees(samples: Sequence[Sample], value_of: Callable[[TreeUse], float]) -> D
     ]
 
 
-def _network(samples: Sequence[Sample]) -> Drawn:
+def _network(samples: Sequence[Sample]) -> SeriesRows:
     directions = (("sent", "bytes_sent_per_s"), ("received", "bytes_recv_per_s"))
     return [
         {"second": second, "value": rate * MBIT_PER_BYTE, "series": name}
@@ -200,7 +200,7 @@ def _network(samples: Sequence[Sample]) -> Drawn:
     ]
 
 
-def _disk(samples: Sequence[Sample]) -> Drawn:
+def _disk(samples: Sequence[Sample]) -> SeriesRows:
     return [
         {"second": second, "value": latency, "series": "disk"}
         for second, sample in _over_time(samples)
@@ -208,7 +208,7 @@ def _disk(samples: Sequence[Sample]) -> Drawn:
     ]
 
 
-def _lag(iteration: Iteration) -> Drawn:
+def _lag(iteration: Iteration) -> SeriesRows:
     return [
         {"second": interval.middle_s, "value": value_ns / 1e6, "series": name}
         for interval in iteration.intervals
@@ -217,4 +217,4 @@ def _lag(iteration: Iteration) -> Drawn:
     ]
 
 
-SECTION = Section(rank=70, of_iteration=blocks)
+SECTION = ReportSection(rank=70, of_iteration=blocks)

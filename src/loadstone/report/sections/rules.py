@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from loadstone.model.records.check import Outcome
 from loadstone.page.blocks import Block, Fold
 from loadstone.report.rules_table import rules_table
-from loadstone.report.section import IterationContext, Section
+from loadstone.report.section import IterationContext, ReportSection
 
 
 def blocks(context: IterationContext) -> Iterator[Block]:
@@ -21,4 +21,4 @@ def blocks(context: IterationContext) -> Iterator[Block]:
     yield Fold(f"All rules with figure, limit and source ({outcomes})", [rules_table(checks)])
 
 
-SECTION = Section(rank=10, of_iteration=blocks)
+SECTION = ReportSection(rank=10, of_iteration=blocks)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from loadstone.model.figures import FileFigures, OperationFigures
 from loadstone.model.numbers import number, three_digits
 from loadstone.page.blocks import Block, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
-from loadstone.report.section import IterationContext, Section
+from loadstone.report.section import IterationContext, ReportSection
 
 MOST_FILES = 25
 """Files that are shown, those that took longest on the mean."""
@@ -85,4 +85,4 @@ def _ms(time_s: float) -> str:
     return three_digits(1000 * time_s)
 
 
-SECTION = Section(rank=25, of_iteration=blocks)
+SECTION = ReportSection(rank=25, of_iteration=blocks)

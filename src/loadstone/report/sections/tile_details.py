@@ -13,7 +13,7 @@ from loadstone.model.records.workload_id import TileLoadKind
 from loadstone.model.tile import Role
 from loadstone.page.blocks import Block, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
 from loadstone.report.rules_table import rules_table
-from loadstone.report.section import ReportContext, Section
+from loadstone.report.section import ReportContext, ReportSection
 from loadstone.testbed.tiles import place_name
 
 SHOWN = {
@@ -109,4 +109,4 @@ def _common(score: TilesVerdict) -> Iterator[Block]:
     yield rules_table(score.checks)
 
 
-SECTION = Section(rank=50, of_result=blocks)
+SECTION = ReportSection(rank=50, of_result=blocks)

@@ -6,7 +6,7 @@ from typing import Any
 from loadstone.model.records.result import Iteration, WorkloadResult
 from loadstone.page.blocks import Block, Figure, Gallery
 from loadstone.page.plot import HeatPlot
-from loadstone.report.section import ReportContext, Section
+from loadstone.report.section import ReportContext, ReportSection
 
 BINS = 60
 """Columns of the heat map at most."""
@@ -62,4 +62,4 @@ def _cells(workload: WorkloadResult, after_s: float, bin_s: float) -> list[dict[
     ]
 
 
-SECTION = Section(rank=40, of_result=blocks)
+SECTION = ReportSection(rank=40, of_result=blocks)

@@ -8,7 +8,7 @@ from loadstone.model.numbers import chance, number
 from loadstone.model.records.manifest import Status
 from loadstone.model.records.verdict import GroupingFindings, TilesVerdict, Verdict, worst
 from loadstone.page.blocks import Block, Card, Cards, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
-from loadstone.report.section import ReportContext, Section
+from loadstone.report.section import ReportContext, ReportSection
 
 PERFORMANCE_NOTE = (
     "A tile's score is 100 times the mean of its three rates, each rounded to two decimals and divided by its "
@@ -160,4 +160,4 @@ def _power(score: TilesVerdict) -> Iterator[Block]:
     yield Paragraph(POWER_NOTE, Tone.QUIET)
 
 
-SECTION = Section(rank=30, of_result=blocks)
+SECTION = ReportSection(rank=30, of_result=blocks)

@@ -8,7 +8,7 @@ from loadstone.model.figures import IterationFigures
 from loadstone.model.numbers import number
 from loadstone.model.records.result import WorkloadResult
 from loadstone.page.blocks import Block, Card, Cards, Cell, Paragraph, Tone
-from loadstone.report.section import ReportContext, Section
+from loadstone.report.section import ReportContext, ReportSection
 
 LEGEND = (
     "Response time counts from the intended start to the last byte of the last part. Shares are of operations that "
@@ -63,4 +63,4 @@ def _claim(context: ReportContext, workload: WorkloadResult) -> str:
     return f"not compliant: {why or 'its seal is not intact'}"
 
 
-SECTION = Section(rank=20, of_result=blocks)
+SECTION = ReportSection(rank=20, of_result=blocks)

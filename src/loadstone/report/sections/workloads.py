@@ -9,7 +9,7 @@ from loadstone.report.section import (
     MOST_PICTURED,
     IterationContext,
     ReportContext,
-    Section,
+    ReportSection,
     iteration_blocks,
     shipped_sections,
 )
@@ -49,4 +49,4 @@ def _workload(context: ReportContext, workload: WorkloadResult) -> Iterator[Bloc
         yield Paragraph("Not begun.", Tone.QUIET)
 
 
-SECTION = Section(rank=60, of_result=blocks)
+SECTION = ReportSection(rank=60, of_result=blocks)

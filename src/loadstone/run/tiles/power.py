@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from loadstone.measure.power import PowerMeter, Scope, Source, source_of, switched_on
+from loadstone.measure.power import PowerMeter, PowerScope, Source, source_of, switched_on
 from loadstone.model.profile import Phases
 from loadstone.model.records.manifest import PowerRecord
 from loadstone.run.executor import Executor
@@ -25,7 +25,7 @@ class Powered:
         return tuple(_record(meter, [*windows, None, None]) for meter in self.meters)
 
 
-def make_meters(spec: TilesSpec) -> list[tuple[Scope, Source]]:
+def make_meters(spec: TilesSpec) -> list[tuple[PowerScope, Source]]:
     """The power meters that a run asks for; raises UsageError, and PlatformError for one that is not here."""
     return [source_of(text) for text in spec.power]
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from loadstone.judge.consolidation import Maxima
 from loadstone.model.errors import UsageError
 from loadstone.model.fleet import FleetSpec
-from loadstone.model.load import Curve, Population
+from loadstone.model.load import Population, RateCurve
 from loadstone.model.machine import MachineSpec
 from loadstone.model.profile import Phases, Profile, Rigor
 from loadstone.model.records.workload_id import LoadPhase, TileLoadKind, WorkloadId
 from loadstone.model.service import EMBEDDED
 from loadstone.model.tile import IDLE_S, Role, Tile, TileLoad, read_tile
 from loadstone.model.workload import Published, Workload
-from loadstone.model.workload.values import Table
+from loadstone.model.workload.values import TableValues
 from loadstone.platforms.registry import RoleSettings
 from loadstone.run.criteria import DRIVER_LIMITS, DriverLimits, mean_pause_s
 from loadstone.run.plan import Part, Timing, make_plan
@@ -84,7 +84,7 @@ class TilePart:
     workload: Workload
     """As it is played, named by its label."""
     load: Population
-    curve: Curve | None = None
+    curve: RateCurve | None = None
 
     @property
     def label(self) -> str:
@@ -212,7 +212,7 @@ def _part(
     role: Role,
     workload: Workload,
     count: int,
-    curve: Curve | None = None,
+    curve: RateCurve | None = None,
     phase: LoadPhase = LoadPhase.LOADED,
 ) -> TilePart:
     """A workload of a tile, under the label by which plan, events and folders know it."""
@@ -254,7 +254,7 @@ def _web(tile: Tile) -> Workload:
     support = load("support")
     lines = {"page_bytes_per_s": None, "embedded_bytes_per_s": None}
     downloads = support.values["download"]
-    assert isinstance(downloads, Table) and downloads.weights is not None
+    assert isinstance(downloads, TableValues) and downloads.weights is not None
     bytes_at = downloads.columns.index("bytes")
     rows_left = [index for index, row in enumerate(downloads.rows) if int(row[bytes_at]) <= MOST_DOWNLOAD_BYTES]
     rows = {

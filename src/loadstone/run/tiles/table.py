@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from loadstone.judge.consolidation import Tile
+from loadstone.judge.consolidation import TileFigures
 from loadstone.model.errors import Problem, StudyError, UsageError
 from loadstone.model.files import read_text
 
@@ -17,17 +17,17 @@ SHARES = COLUMNS[3:]
 
 
 @dataclass(frozen=True)
-class Row:
+class TileRow:
     """One tile of a table."""
 
     number: int
     """From the column `tile`, else its place counted from 1."""
-    tile: Tile
+    tile: TileFigures
     pct_load: float
     cells: dict[str, str]
 
 
-def read_tiles(file: Path) -> list[Row]:
+def read_tiles(file: Path) -> list[TileRow]:
     """The tiles of a table, at least one. Raises UsageError and StudyError with every problem."""
     try:
         reader = csv.DictReader(io.StringIO(read_text(file), newline=""), skipinitialspace=True)
@@ -47,7 +47,7 @@ def read_tiles(file: Path) -> list[Row]:
     return rows
 
 
-def _row(file: Path, line: int, number: int, row: dict[str, str], problems: list[Problem]) -> Row:
+def _row(file: Path, line: int, number: int, row: dict[str, str], problems: list[Problem]) -> TileRow:
     cells = {(key or "").strip(): (value or "").strip() for key, value in row.items() if isinstance(value, str | None)}
 
     def take(name: str, text: str) -> Decimal:
@@ -61,7 +61,7 @@ def _row(file: Path, line: int, number: int, row: dict[str, str], problems: list
             return Decimal(0)
         return value
 
-    tile = Tile(**{name: take(name, cells.get(name, "")) for name in COLUMNS})
+    tile = TileFigures(**{name: take(name, cells.get(name, "")) for name in COLUMNS})
     pct_load = float(take("pct_load", (cells.get("pct_load") or "100").removesuffix("%").strip()))
     named = float(take("tile", cells.get("tile") or str(number)))
-    return Row(math.floor(named), tile, pct_load, cells)
+    return TileRow(math.floor(named), tile, pct_load, cells)

@@ -24,7 +24,7 @@ class LimitedBy(StrEnum):
     """Nothing yet."""
 
 
-class Standing(StrEnum):
+class LoadStanding(StrEnum):
     """What is known of a load."""
 
     PASSES = "passes"
@@ -66,7 +66,7 @@ class SearchedLoad:
     """A load on the way: its runs, its metrics and its rules."""
 
     at: float
-    standing: Standing
+    standing: LoadStanding
     runs: tuple[SearchedRun, ...]
     metrics: Mapping[str, Spread]
     rules: tuple[Check, ...]

@@ -49,7 +49,7 @@ Passes = Callable[[float], bool]
 """Whether a run at a load passes."""
 Again = Callable[[Passes, np.random.Generator], float | None]
 """Repeats a search: the peak it finds."""
-Point = tuple[float, float]
+LoadedPoint = tuple[float, float]
 """A run's load, and by how much it missed its limit, or how many errors it had: above 0 it failed."""
 
 
@@ -197,7 +197,7 @@ def find_edge(runs: Sequence[RunSummary], peak: float, again: Again) -> Edge | N
 
 def _once_more(fit: Fit, again: Again, chance: np.random.Generator) -> Fit | None:
     """What may have been true, from one more search of what was found."""
-    points: list[Point] = []
+    points: list[LoadedPoint] = []
 
     def passes(load: float) -> bool:
         points.append((load, fit.figure(load, chance)))
@@ -208,7 +208,7 @@ def _once_more(fit: Fit, again: Again, chance: np.random.Generator) -> Fit | Non
     return fit.corrected(refit) if refit is not None and refit.error > 0 else None
 
 
-def _fitted(model: type[Fit], points: Sequence[Point], peak: float) -> Fit | None:
+def _fitted(model: type[Fit], points: Sequence[LoadedPoint], peak: float) -> Fit | None:
     """A model of the runs about a peak: of so many that passing and failing lie apart."""
     fit = None
     for around in AROUND:
@@ -223,7 +223,7 @@ def _fitted(model: type[Fit], points: Sequence[Point], peak: float) -> Fit | Non
     return fit
 
 
-def _counts(runs: Sequence[RunSummary], rule: CheckId) -> Iterator[Point]:
+def _counts(runs: Sequence[RunSummary], rule: CheckId) -> Iterator[LoadedPoint]:
     """The counts of a rule whose limit is none at all; of another nothing."""
     for run in runs:
         for check in run.checks:
@@ -231,7 +231,7 @@ def _counts(runs: Sequence[RunSummary], rule: CheckId) -> Iterator[Point]:
                 yield run.request.load, round(check.figure)
 
 
-def _margins(runs: Sequence[RunSummary], rules: set[CheckId]) -> Iterator[Point]:
+def _margins(runs: Sequence[RunSummary], rules: set[CheckId]) -> Iterator[LoadedPoint]:
     """How far each run was beyond that of its limits which it was nearest to breaking, or furthest beyond."""
     for run in runs:
         margins = [margin for check in run.checks if check.id in rules and (margin := _margin(check)) is not None]

@@ -9,10 +9,10 @@ import numpy as np
 
 from loadstone.judge.statistics import CONFIDENCE_LEVEL
 from loadstone.model.records.verdict import Verdict
-from loadstone.study.answers import Means, between_in_words
+from loadstone.study.answers import OperationMeans, between_in_words
 from loadstone.study.metrics import METRICS
 from loadstone.study.question import key_of
-from loadstone.study.search.answer import SearchAnswer, SearchedLoad, SearchedRun, Spread, Standing
+from loadstone.study.search.answer import LoadStanding, SearchAnswer, SearchedLoad, SearchedRun, Spread
 from loadstone.study.search.edge import REPETITIONS, Edge, Passes, find_edge
 from loadstone.study.search.sentences import headline, unseen_operations
 from loadstone.study.search.spec import SearchSpec
@@ -89,9 +89,9 @@ class Search(SearchSpec):
         )
 
 
-def _by_load(runs: Sequence[RunSummary]) -> dict[str, list[Means]]:
+def _by_load(runs: Sequence[RunSummary]) -> dict[str, list[OperationMeans]]:
     """The answers of valid runs at each load, the smallest first."""
-    loads: dict[str, list[Means]] = {}
+    loads: dict[str, list[OperationMeans]] = {}
     for run in sorted((run for run in runs if run.is_valid), key=lambda run: run.request.load):
         loads.setdefault(f"{run.request.load:g}", []).append(run.answers)
     return loads
@@ -127,7 +127,7 @@ def repeated(search: Search, peak: float, passes: Passes, chance: np.random.Gene
     return SearchState(repetition, played).peak
 
 
-def _searched_load(load: float, runs: Sequence[RunSummary], standing: Standing) -> SearchedLoad:
+def _searched_load(load: float, runs: Sequence[RunSummary], standing: LoadStanding) -> SearchedLoad:
     """A load on the way: its runs, its metrics and its rules."""
     metrics = {}
     for name in METRICS:

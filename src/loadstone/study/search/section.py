@@ -16,7 +16,7 @@ START = {"sessions": 100.0, "rate": 50.0}
 """First load of a search, unless told otherwise."""
 WIDTH = {"quick": 0.05, "demo": 0.05}
 """Width of a search's bracket by profile; 1 % for all others."""
-Start = Annotated[
+SearchStart = Annotated[
     Positive | None,
     Flag("First load to try. Default: 100 sessions, or 50 session arrivals per second.", kind=float, min=1e-6),
 ]
@@ -38,7 +38,7 @@ class SearchOptions(StudySection):
     """How a study searches for peaks: fields of the section of each kind that does."""
 
     load: LoadKind = Field(default="sessions", description="`sessions` or `rate`")
-    start: Start = Field(default=None, description="first load to try, above 0")
+    start: SearchStart = Field(default=None, description="first load to try, above 0")
     width_pct: Width = Field(default=None, description="width of the bracket at which to stop, in %")
     verify: Annotated[
         int, Field(ge=1, le=100), Flag("Number of new runs at the peak that must all pass.", kind=int, min=1, max=100)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from loadstone.model.records.check import CheckId, Weight
 from loadstone.model.records.verdict import Verdict
 from loadstone.study.bottleneck import common
-from loadstone.study.search.answer import BrokenRule, LimitedBy, Standing
+from loadstone.study.search.answer import BrokenRule, LimitedBy, LoadStanding
 from loadstone.study.search.spec import SearchSpec
 from loadstone.study.summary import Purpose, RunSummary
 
@@ -40,13 +40,17 @@ class SearchState:
             self._by_load[run.request.load].append(run)
         self.loads = sorted(self._by_load)
         standings = {load: self.standing(load) for load in self.loads}
-        failing = [load for load, standing in standings.items() if standing is Standing.FAILS]
+        failing = [load for load, standing in standings.items() if standing is LoadStanding.FAILS]
         self.lowest_failing = min(failing, default=None)
-        passing = [load for load, standing in standings.items() if standing in (Standing.PASSES, Standing.VERIFIED)]
+        passing = [
+            load for load, standing in standings.items() if standing in (LoadStanding.PASSES, LoadStanding.VERIFIED)
+        ]
         self.passing = [load for load in passing if self.lowest_failing is None or load < self.lowest_failing]
         self.largest_passing = max(self.passing, default=None)
         self.open = [
-            load for load, standing in standings.items() if standing is Standing.OPEN and not self._is_too_small(load)
+            load
+            for load, standing in standings.items()
+            if standing is LoadStanding.OPEN and not self._is_too_small(load)
         ]
         self.floor = max(filter(self._is_too_small, self.loads), default=None)
         """The largest load that brings too few operations to be judged; None where none does."""
@@ -77,25 +81,25 @@ class SearchState:
         failed = [run.request.load for run in self.counted if not run.passed]
         return not failed or max(passed, default=0.0) < min(failed)
 
-    def standing(self, load: float) -> Standing:
+    def standing(self, load: float) -> LoadStanding:
         """What is known of a load: a failed verification is final, otherwise the majority counts."""
         runs = self.at(load)
         proofs = [run.passed for run in runs if run.request.purpose is Purpose.VERIFY]
         if not all(proofs):
-            return Standing.FAILS
+            return LoadStanding.FAILS
         if len(proofs) >= self.search.verify:
-            return Standing.VERIFIED
+            return LoadStanding.VERIFIED
         others = [run.passed for run in runs if run.request.purpose is not Purpose.VERIFY]
         passed, failed = others.count(True), others.count(False)
         if passed == failed:
-            return Standing.OPEN
-        return Standing.PASSES if passed > failed else Standing.FAILS
+            return LoadStanding.OPEN
+        return LoadStanding.PASSES if passed > failed else LoadStanding.FAILS
 
     @property
     def peak(self) -> float | None:
         """The verified load, once the bracket above it is narrow and its upper end is certain."""
         top = self.largest_passing
-        if top is None or self.standing(top) is not Standing.VERIFIED:
+        if top is None or self.standing(top) is not LoadStanding.VERIFIED:
             return None
         above = self.lowest_failing
         if above is None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
-from loadstone.workloads.importers.har import Exchange
+from loadstone.workloads.importers.har import HarExchange
 
 MOST_ANSWER = 1 << 20
 """Characters of an answer that are looked at: as many bytes as the driver keeps of it."""
@@ -16,7 +16,7 @@ BLANKS = (" ", "\t", "\n", "\r")
 """Between parts of a JSON document (RFC 8259, section 2)."""
 
 
-def text_of(answer: Exchange) -> str:
+def text_of(answer: HarExchange) -> str:
     """As much of an answer as the driver looks at."""
     return answer.response.content.text[:MOST_ANSWER]
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from loadstone.workloads.importers.answers import text_of
-from loadstone.workloads.importers.har import Exchange
+from loadstone.workloads.importers.har import HarExchange
 from loadstone.workloads.importers.recorded_request import LEAST_PASSWORD, is_password
 from loadstone.workloads.importers.rules import Rule, cookie_rules, rules_of
 from loadstone.workloads.importers.steps import Leaf, Step
@@ -173,9 +173,9 @@ class _Search:
     """What was recorded of them, in the second recording too, and what was found of each."""
 
     @cached_property
-    def visits(self) -> Mapping[str, list[Exchange]]:
+    def visits(self) -> Mapping[str, list[HarExchange]]:
         """Answers by operation, as far as the browser kept them."""
-        answers: dict[str, list[Exchange]] = {}
+        answers: dict[str, list[HarExchange]] = {}
         for step in self.steps:
             if not step.is_lost:
                 answers.setdefault(step.operation, []).append(step.answer)

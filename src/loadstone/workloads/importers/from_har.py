@@ -25,7 +25,7 @@ from loadstone.workloads.check import ACCEPTED, CODINGS
 from loadstone.workloads.importers.accounts import accounts
 from loadstone.workloads.importers.answers import json_places
 from loadstone.workloads.importers.correlation import LONG_PASSWORD, SIMPLE, Correlation, correlate, places
-from loadstone.workloads.importers.har import REDIRECTS, Exchange, Message, read
+from loadstone.workloads.importers.har import REDIRECTS, HarExchange, HarMessage, read
 from loadstone.workloads.importers.imported import Imported
 from loadstone.workloads.importers.leaves import AUTHORIZATION, BODY, cookies_of, cookies_set_by, message_leaf, steps_of
 from loadstone.workloads.importers.naming import give_names
@@ -231,14 +231,14 @@ def _merged(pages: Sequence[Page]) -> Iterator[str]:
             yield f"{name} replaces {len(ways)} {reason}"
 
 
-def _unread(entries: Sequence[Exchange]) -> Iterator[str]:
+def _unread(entries: Sequence[HarExchange]) -> Iterator[str]:
     """That a recording has no texts of answers, for people."""
     if not any(entry.response.content.text for entry in entries):
         remedy = "save the list as HAR with content to check titles and find tokens"
         yield f"the recording contains no responses: {remedy}"
 
 
-def _other_sites(entries: Sequence[Exchange], site: str) -> Iterator[str]:
+def _other_sites(entries: Sequence[HarExchange], site: str) -> Iterator[str]:
     """Sites that a workload of their own could play, for people."""
     counts = Counter(entry.site for entry in entries if entry.site != site and (entry.is_html or entry.is_background))
     for address, count in counts.most_common(MOST_SITES):
@@ -247,7 +247,7 @@ def _other_sites(entries: Sequence[Exchange], site: str) -> Iterator[str]:
             yield f"{reason}; use `--site {address}` for that site"
 
 
-def _unset_cookies(entries: Sequence[Exchange], site: str) -> Iterator[str]:
+def _unset_cookies(entries: Sequence[HarExchange], site: str) -> Iterator[str]:
     """Cookies that the browser sent and no answer had set, for people."""
     known: set[str] = set()
     missing: dict[str, None] = {}
@@ -431,7 +431,7 @@ def _messages(page: Page, correlation: Correlation) -> Iterator[dict[str, str]]:
             yield {how: literal(text) for how, text in step.items()}
 
 
-def _sent(page: Page, number: int, message: Message, correlation: Correlation) -> dict[str, str]:
+def _sent(page: Page, number: int, message: HarMessage, correlation: Correlation) -> dict[str, str]:
     if not message.is_text:
         return {"send_bytes": message.data}
     if text := correlation.text(page.name, message_leaf(number, "")):
@@ -513,14 +513,14 @@ def _filled_json(text: str, value_at: Callable[[str], str | None]) -> str:
     return filled + literal(text[done:])
 
 
-def _path(entry: Exchange, *, has_query: bool = True) -> str:
+def _path(entry: HarExchange, *, has_query: bool = True) -> str:
     """As it was asked for; what cannot stand in a request is encoded."""
     parts = entry.parts
     query = f"?{parts.query}" if has_query and parts.query else ""
     return literal(encoded((parts.path or "/") + query))
 
 
-def _embedded(entry: Exchange) -> dict[str, object]:
+def _embedded(entry: HarExchange) -> dict[str, object]:
     table: dict[str, object] = {"path": _addressed(_path(entry), entry.site)}
     if entry.response.status in REDIRECTS:
         table["status"] = [entry.response.status]

@@ -13,7 +13,7 @@ from pathlib import Path
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.workloads.catalogue import FILE, load
 from loadstone.workloads.importers.imported import Imported
-from loadstone.workloads.importers.openapi import METHODS, Document, Json, table
+from loadstone.workloads.importers.openapi import METHODS, Json, OpenApiDocument, table
 from loadstone.workloads.importers.openapi_requests import DrawnValues, ImportState, one_line, request_of
 from loadstone.workloads.importers.openapi_servers import UNKNOWN, server
 from loadstone.workloads.writing import entries, name_of
@@ -33,7 +33,7 @@ MOST_NAMED = 10
 
 def from_openapi(file: Path, name: str) -> Imported:
     """Reads an OpenAPI document; raises UsageError when it is none or has no operation."""
-    state = ImportState(Document(file))
+    state = ImportState(OpenApiDocument(file))
     operations = _operations(state)
     if not operations:
         raise UsageError(f"{file} has no operation. Its `paths` must have at least one method each.")
@@ -127,7 +127,7 @@ def _name(wanted: str, taken: Mapping[str, object], numbers: Counter[str]) -> st
             return name
 
 
-def _write(document: Document, name: str, operations: Mapping[str, Json], values: DrawnValues) -> str:
+def _write(document: OpenApiDocument, name: str, operations: Mapping[str, Json], values: DrawnValues) -> str:
     title = one_line(str(table(document.content.get("info")).get("title", name)))[:200]
     shares = {key: SHARES[operation.get("method", "GET")] for key, operation in operations.items()}
     about = f"{len(operations)} operations, drawn at random."

@@ -124,7 +124,7 @@ def _moment(value: Any) -> datetime | None:
         return None
 
 
-class Pair(_Lenient):
+class HarPair(_Lenient):
     """A header or a field."""
 
     name: str
@@ -133,7 +133,7 @@ class Pair(_Lenient):
     _value_is_text = field_validator("value", mode="before")(_text)
 
 
-class Param(Pair):
+class Param(HarPair):
     """A field of a form, or a file."""
 
     file_name: str = Field(default="", alias="fileName")
@@ -178,12 +178,12 @@ def is_multipart(mime_type: str) -> bool:
     return mime_type.lower().startswith("multipart/form-data")
 
 
-class Request(_Lenient):
+class HarRequest(_Lenient):
     """What was asked."""
 
     method: str
     url: str
-    headers: list[Pair] = Field(default_factory=list)
+    headers: list[HarPair] = Field(default_factory=list)
     body: Body | None = Field(default=None, alias="postData")
 
     _headers_are_pairs = field_validator("headers", mode="before")(_pairs)
@@ -232,7 +232,7 @@ class Response(_Lenient):
     """What was answered."""
 
     status: int = 0
-    headers: list[Pair] = Field(default_factory=list)
+    headers: list[HarPair] = Field(default_factory=list)
     content: Content = Field(default_factory=Content)
     redirect_url: str = Field(default="", alias="redirectURL")
     transferred: float | None = Field(default=None, alias="_transferSize")
@@ -251,7 +251,7 @@ class Response(_Lenient):
         return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-class Message(_Lenient):
+class HarMessage(_Lenient):
     """One message of a WebSocket: text, or bytes by base64."""
 
     direction: str = Field(default="", alias="type")
@@ -283,16 +283,16 @@ class Message(_Lenient):
         return self.time / 1000 if self.time > LATEST_S else self.time
 
 
-class Exchange(_Lenient):
+class HarExchange(_Lenient):
     """A request and its answer; times in seconds."""
 
     started: datetime | None = Field(default=None, alias="startedDateTime")
     time_ms: float = Field(default=0, alias="time")
-    request: Request
+    request: HarRequest
     response: Response = Field(default_factory=Response)
     recorded_kind: str = Field(default="", alias="_resourceType")
     cached: str = Field(default="", alias="_fromCache")
-    messages: list[Message] = Field(default_factory=list, alias="_webSocketMessages")
+    messages: list[HarMessage] = Field(default_factory=list, alias="_webSocketMessages")
 
     _moment_or_none = field_validator("started", mode="before")(_moment)
     _response_is_table = field_validator("response", mode="before")(_table)
@@ -442,7 +442,7 @@ def _address(url: str) -> str:
     return site + encoded(f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}")
 
 
-def _kind_asked_for(request: Request) -> str:
+def _kind_asked_for(request: HarRequest) -> str:
     """The kind of a request by its headers: browsers name it (Fetch Metadata), and so do programs; or by the media type
     that it wants. Empty where these do not tell.
     """
@@ -463,7 +463,7 @@ def _kind_asked_for(request: Request) -> str:
 class HarFile:
     """What was recorded."""
 
-    entries: list[Exchange]
+    entries: list[HarExchange]
     """In the order in which they began."""
     unreadable: tuple[str, ...]
     """Entries that are no requests, for people."""
@@ -475,7 +475,7 @@ def read(file: Path) -> HarFile:
     entries, unreadable = [], []
     for number, raw in enumerate(_entries(file, content)):
         try:
-            entries.append(Exchange.model_validate(raw))
+            entries.append(HarExchange.model_validate(raw))
         except ValidationError as error:
             unreadable.append(_place(f"entries.{number}", error))
     if not entries and unreadable:
@@ -515,7 +515,7 @@ def _place(entry: str, error: ValidationError) -> str:
     return f"{'.'.join([entry, *(str(part) for part in details['loc'])])}: {details['msg']}"
 
 
-def _dated(file: Path, entries: list[Exchange]) -> Iterator[Exchange]:
+def _dated(file: Path, entries: list[HarExchange]) -> Iterator[HarExchange]:
     """Entries with the moment of the one before them where they have none; raises UsageError when none has."""
     dates = [entry.started for entry in entries if entry.started is not None]
     if entries and not dates:

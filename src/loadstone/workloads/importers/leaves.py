@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
 from loadstone.workloads.importers.answers import json_leaves
-from loadstone.workloads.importers.har import Content, Exchange
+from loadstone.workloads.importers.har import Content, HarExchange
 from loadstone.workloads.importers.recorded_request import (
     body_text,
     credentials_of,
@@ -38,13 +38,13 @@ def steps_of(pages: Sequence[Page]) -> list[Step]:
     return steps
 
 
-def cookies_set_by(exchange: Exchange) -> set[str]:
+def cookies_set_by(exchange: HarExchange) -> set[str]:
     """Names of the cookies that an answer set."""
     lines = (header.value for header in exchange.response.headers if header.name.lower() == "set-cookie")
     return {line.partition("=")[0].strip() for text in lines for line in text.split("\n")}
 
 
-def cookies_of(exchange: Exchange) -> dict[str, str]:
+def cookies_of(exchange: HarExchange) -> dict[str, str]:
     """Cookies that a request sent."""
     lines = (header.value for header in exchange.request.headers if header.name.lower() == "cookie")
     pairs = (pair.partition("=") for text in lines for pair in text.split(";"))
@@ -73,7 +73,7 @@ def _step(page: Page, cookies: Mapping[str, str]) -> Step:
     return Step(*route, leaves, _last_message(page), cookies, _passed_messages(page), body)
 
 
-def _with_passed_heads(page: Page) -> Exchange:
+def _with_passed_heads(page: Page) -> HarExchange:
     """The answer of a page, its head with those of the redirects before it: values may stand in any of them."""
     headers = [
         *page.last.response.headers,
@@ -99,7 +99,7 @@ def message_leaf(number: int, pointer: str) -> Leaf:
     return Leaf("message", f"{number}{pointer}")
 
 
-def _last_message(page: Page) -> Exchange:
+def _last_message(page: Page) -> HarExchange:
     """A WebSocket's exchange with the message that ends it for an answer: what values are taken from."""
     text = next((turn.last for turn in reversed(page.talk) if turn.heard), "")
     response = page.last.response.model_copy(update={"content": Content(text=text)})

@@ -77,7 +77,7 @@ class _Named:
     schemas: Json
 
 
-class Document:
+class OpenApiDocument:
     """The document and its references."""
 
     def __init__(self, file: Path) -> None:

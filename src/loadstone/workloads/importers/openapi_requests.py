@@ -11,7 +11,7 @@ from typing import Any
 from loadstone.model.target import encoded
 from loadstone.workloads.check import TARGET
 from loadstone.workloads.importers import parameter_styles as styles
-from loadstone.workloads.importers.openapi import Document, Json, listed, table
+from loadstone.workloads.importers.openapi import Json, OpenApiDocument, listed, table
 from loadstone.workloads.importers.openapi_servers import Server
 from loadstone.workloads.importers.parameter_styles import plain
 from loadstone.workloads.importers.schema_values import example, generator
@@ -88,7 +88,7 @@ class _Operation:
 class ImportState:
     """An import under way: the document, its values, and notes for the user."""
 
-    document: Document
+    document: OpenApiDocument
     values: DrawnValues = field(default_factory=DrawnValues)
     left_out: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
@@ -155,7 +155,7 @@ def _parameter(state: ImportState, parameter: Json) -> _Parameter:
     return replace(blank, value=json.dumps(value, ensure_ascii=False, default=str) if content else value)
 
 
-def _example(document: Document, holder: Json) -> tuple[bool, Any]:
+def _example(document: OpenApiDocument, holder: Json) -> tuple[bool, Any]:
     """Whether a parameter or a body has an example beside its schema, alone or by name, and the first of them."""
     if holder.get("example") is not None:
         return True, holder["example"]

@@ -10,7 +10,7 @@ RESERVED = ":/?[]@!$&'()*+,;="
 SEPARATORS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 """Between the entries of a list that is one field of a query."""
 
-Pair = tuple[str, Any]
+NameAndValue = tuple[str, Any]
 Encode = Callable[[str], str]
 
 
@@ -68,7 +68,7 @@ def _flat(value: Mapping[str, Any] | list[Any]) -> Iterable[Any]:
     return value if isinstance(value, list) else (part for pair in value.items() for part in pair)
 
 
-def _deep(name: str, value: Any) -> Iterable[Pair]:
+def _deep(name: str, value: Any) -> Iterable[NameAndValue]:
     """Fields of a table inside brackets, as `filter[color]`; those of lists are repeated."""
     if isinstance(value, Mapping):
         for key, entry in value.items():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import parse_qsl, quote, unquote_plus
 
-from loadstone.workloads.importers.har import BOUNDARY, Exchange, Request, is_multipart
+from loadstone.workloads.importers.har import BOUNDARY, HarExchange, HarRequest, is_multipart
 
 Value = TypeVar("Value")
 
@@ -52,7 +52,7 @@ PART_NAME = re.compile(r"[;\s]name=(?:\"([^\"]*)\"|([^\s;]+))", re.IGNORECASE)
 FILE_NAME = re.compile(r"[;\s]filename\*?=(?:\"([^\"]*)\"|([^\s;]*))", re.IGNORECASE)
 
 
-def own_headers(exchange: Exchange, *, is_page: bool) -> Iterator[tuple[str, str]]:
+def own_headers(exchange: HarExchange, *, is_page: bool) -> Iterator[tuple[str, str]]:
     """What a page's program, and no browser by itself, has put into a request; `is_page` where a page came of it."""
     is_change = exchange.method != "GET" or exchange.is_socket
     for header in exchange.request.headers:
@@ -67,7 +67,7 @@ def own_headers(exchange: Exchange, *, is_page: bool) -> Iterator[tuple[str, str
             yield header.name, header.value
 
 
-def token_of(request: Request) -> tuple[str, str]:
+def token_of(request: HarRequest) -> tuple[str, str]:
     """Scheme and token that a request is allowed by; empty where there is none, or one for each request (Digest)."""
     value = request.header("authorization")
     matched = SCHEME.match(value)
@@ -75,7 +75,7 @@ def token_of(request: Request) -> tuple[str, str]:
     return ("", "") if scheme.lower() == "digest " else (scheme, value.removeprefix(scheme))
 
 
-def credentials_of(request: Request) -> str:
+def credentials_of(request: HarRequest) -> str:
     """Name and password as HTTP Basic sends them (RFC 7617); empty where it does not."""
     scheme, token = token_of(request)
     return token if scheme.lower() == "basic " else ""
@@ -136,7 +136,7 @@ def pairs_of(text: str) -> dict[str, str]:
     return dict(pairs) if is_whole else {}
 
 
-def form_text(request: Request) -> str:
+def form_text(request: HarRequest) -> str:
     """A form as it was sent; empty where there was none."""
     body = request.body
     if body is None or "x-www-form-urlencoded" not in body.mime_type.lower():
@@ -146,14 +146,14 @@ def form_text(request: Request) -> str:
     return "&".join(f"{quote(pair.name, safe='')}={quote(pair.value, safe='')}" for pair in body.params)
 
 
-def body_text(request: Request) -> str:
+def body_text(request: HarRequest) -> str:
     """What was sent, if it is text."""
     text = form_text(request) or (request.body.text if request.body else "")
     return text if is_plain(text) else ""
 
 
 @dataclass(frozen=True)
-class Part:
+class BodyPart:
     """A part of a form (RFC 7578)."""
 
     name: str
@@ -169,7 +169,7 @@ class Part:
         return self.at, self.at + len(self.text)
 
 
-def all_parts(request: Request) -> Iterator[Part]:
+def all_parts(request: HarRequest) -> Iterator[BodyPart]:
     """Parts of a form, fields and files, whichever line ends and headers they have."""
     body = request.body
     if body is None or not is_multipart(body.mime_type):
@@ -187,15 +187,15 @@ def all_parts(request: Request) -> Iterator[Part]:
             continue
         file = FILE_NAME.search(disposition[1])
         file_name = None if file is None else file[1] or file[2] or ""
-        yield Part(field[1] if field[1] is not None else field[2], part[2], part.start(2), file_name)
+        yield BodyPart(field[1] if field[1] is not None else field[2], part[2], part.start(2), file_name)
 
 
-def parts_of(request: Request) -> Iterator[tuple[str, str]]:
+def parts_of(request: HarRequest) -> Iterator[tuple[str, str]]:
     """Names and texts of a form of several parts, but for files."""
     return ((part.name, part.text) for part in all_parts(request) if part.file_name is None)
 
 
-def files_of(request: Request) -> list[Part]:
+def files_of(request: HarRequest) -> list[BodyPart]:
     """Files of a form that cannot be sent as they were recorded: as no text, or without their content. Empty where all
     can.
     """

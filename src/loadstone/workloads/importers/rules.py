@@ -11,7 +11,7 @@ from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from loadstone.workloads.importers.answers import fields_of, json_leaves, text_of
-from loadstone.workloads.importers.har import Exchange
+from loadstone.workloads.importers.har import HarExchange
 from loadstone.workloads.importers.tokens import LEAST_TOKEN
 
 LEAST_VALUE = 3
@@ -64,7 +64,7 @@ class Rule:
 
     how: tuple[tuple[str, str], ...]
 
-    def taken(self, answer: Exchange) -> str | None:
+    def taken(self, answer: HarExchange) -> str | None:
         """What it finds, as the driver would."""
         how = dict(self.how)
         if "header" in how:
@@ -110,7 +110,7 @@ def cookie_rules(cookies: Mapping[str, str], value: str) -> list[Rule]:
     return plain + coded
 
 
-def rules_of(answer: Exchange, value: str, *, is_short: bool = False) -> Iterator[Rule]:
+def rules_of(answer: HarExchange, value: str, *, is_short: bool = False) -> Iterator[Rule]:
     """Ways in which a value can be found in an answer, the plainest first; where it `is_short`, by its place alone."""
     if len(value) < LEAST_VALUE and not (is_short and value):
         return
@@ -118,7 +118,7 @@ def rules_of(answer: Exchange, value: str, *, is_short: bool = False) -> Iterato
     yield from _in_location(answer, value)
 
 
-def _in_location(answer: Exchange, value: str) -> Iterator[Rule]:
+def _in_location(answer: HarExchange, value: str) -> Iterator[Rule]:
     """Ways to cut a value out of where an answer leads, a segment of its path or a value of its query: often nothing
     else tells the number of what was made.
     """
@@ -132,7 +132,7 @@ def _in_location(answer: Exchange, value: str) -> Iterator[Rule]:
                 yield rule
 
 
-def _in_answer(answer: Exchange, value: str) -> Iterator[Rule]:
+def _in_answer(answer: HarExchange, value: str) -> Iterator[Rule]:
     """In its head and its body."""
     for header in answer.response.headers:
         if header.value == value and header.name.lower() not in ("set-cookie", "location"):

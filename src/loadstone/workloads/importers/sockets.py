@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from loadstone.workloads.importers.answers import json_leaves
-from loadstone.workloads.importers.har import BYTES, TEXT, Message
+from loadstone.workloads.importers.har import BYTES, TEXT, HarMessage
 
 SOCKET_ANSWER_S = 5.0
 """The first message so long after the hands were shaken, or after one was sent, comes of itself and answers nothing."""
@@ -31,9 +31,9 @@ ENDS = "".join(map(chr, range(33)))
 class Turn:
     """What was sent, and the messages that answered it, the last of which is waited for."""
 
-    sent: Message | None
+    sent: HarMessage | None
     """None before anything was sent: what the server says first."""
-    heard: tuple[Message, ...] = ()
+    heard: tuple[HarMessage, ...] = ()
 
     @property
     def text(self) -> str:
@@ -51,7 +51,7 @@ class Turn:
         return "" if self.sent is None else _lasting(self.text) or "bytes"
 
 
-def turns(messages: Sequence[Message], started_s: float) -> list[Turn]:
+def turns(messages: Sequence[HarMessage], started_s: float) -> list[Turn]:
     """An exchange by what was sent, after what the server says first; a server's messages that answer nothing, such as
     heartbeats, are passed over.
     """

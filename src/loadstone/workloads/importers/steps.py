@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Literal
 
-from loadstone.workloads.importers.har import Exchange
+from loadstone.workloads.importers.har import HarExchange
 
 Kind = Literal["path", "query", "field", "part", "header", "JSON", "body", "message"]
 
@@ -37,7 +37,7 @@ class Step:
     method: str
     path: str
     leaves: Mapping[Leaf, str]
-    answer: Exchange
+    answer: HarExchange
     cookies: Mapping[str, str] = field(default_factory=dict)
     """Those that the browser sent, and that an answer had set."""
     passed: str = ""

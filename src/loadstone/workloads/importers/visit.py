@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from loadstone.model.errors import UsageError
-from loadstone.workloads.importers.har import Exchange, site_of
+from loadstone.workloads.importers.har import HarExchange, site_of
 from loadstone.workloads.importers.recorded_request import SECRETS, own_headers
 from loadstone.workloads.importers.sockets import Turn, turns
 from loadstone.workloads.importers.tokens import is_token
@@ -51,11 +51,11 @@ REVALIDATED = 304
 class Page:
     """An operation to be: the request it begins with, and the answer it ends with."""
 
-    first: Exchange
-    last: Exchange
-    passed: list[Exchange] = field(default_factory=list)
+    first: HarExchange
+    last: HarExchange
+    passed: list[HarExchange] = field(default_factory=list)
     """Redirects on its way, the last first."""
-    embedded: list[Exchange] = field(default_factory=list)
+    embedded: list[HarExchange] = field(default_factory=list)
     name: str = ""
     is_part: bool = False
     """Whether a page asked for it, and no user."""
@@ -130,7 +130,7 @@ class LeftOut:
 
 
 def visited(
-    entries: Sequence[Exchange], site: str, twins: Sequence[Exchange], *, is_compared: bool = False
+    entries: Sequence[HarExchange], site: str, twins: Sequence[HarExchange], *, is_compared: bool = False
 ) -> tuple[list[Page], LeftOut]:
     """What was visited at a site, and what was left out; `twins` are those of another visit, if there is one. A visit
     that `is_compared` alone, and not played, keeps changes without an answer: they show what was sent.
@@ -149,7 +149,7 @@ def visited(
     return _grouped(site_entries, left_out, known), left_out
 
 
-def site_visited(file: Path, entries: Sequence[Exchange], wanted: str = "") -> str:
+def site_visited(file: Path, entries: Sequence[HarExchange], wanted: str = "") -> str:
     """The site that a visit is about, or the `wanted` one: that of the first page, where its redirects led to, or one
     of the same owner that more was asked of. Raises UsageError where there is none.
     """
@@ -175,11 +175,11 @@ def site_visited(file: Path, entries: Sequence[Exchange], wanted: str = "") -> s
     return max(dict.fromkeys([*reversed(ways), *owner]), key=lambda site: weights[site])
 
 
-def _is_page(entry: Exchange) -> bool:
+def _is_page(entry: HarExchange) -> bool:
     return entry.is_html or bool(entry.goal and entry.kind in ("", "document"))
 
 
-def _weight(entry: Exchange) -> int:
+def _weight(entry: HarExchange) -> int:
     """How much a request says that the visit is about its site."""
     if entry.method not in METHODS or entry.response.status < FIRST_STATUS or entry.goal:
         return 0
@@ -188,7 +188,7 @@ def _weight(entry: Exchange) -> int:
     return int(entry.method != "GET" or entry.is_background or entry.is_socket)
 
 
-def _redirected(entries: Sequence[Exchange], first: Exchange) -> list[str]:
+def _redirected(entries: Sequence[HarExchange], first: HarExchange) -> list[str]:
     """Sites that the first request came to, redirect by redirect."""
     sites, last = [first.site], first
     for _ in entries:
@@ -215,7 +215,9 @@ def _have_one_owner(site: str, second: str) -> bool:
     return min(map(len, labels)) >= count and labels[0][-count:] == labels[1][-count:]
 
 
-def _is_played(entry: Exchange, site: str, visit: tuple[Sequence[float], AbstractSet[str]], left_out: LeftOut) -> bool:
+def _is_played(
+    entry: HarExchange, site: str, visit: tuple[Sequence[float], AbstractSet[str]], left_out: LeftOut
+) -> bool:
     """Whether it can be repeated; if not, why is noted. `visit` has the moments of its pages, and what the browser had
     by then: a page that it had from before the visit is asked for by a new user's browser.
     """
@@ -235,7 +237,7 @@ def _is_played(entry: Exchange, site: str, visit: tuple[Sequence[float], Abstrac
     return True
 
 
-def _unplayable(entry: Exchange, documents: Sequence[float]) -> str:
+def _unplayable(entry: HarExchange, documents: Sequence[float]) -> str:
     if not entry.site:
         return "a request without a readable address"
     request = f"{entry.method[:20]} {entry.parts.path[:100]}"
@@ -256,7 +258,7 @@ def _unplayable(entry: Exchange, documents: Sequence[float]) -> str:
     return ""
 
 
-def _is_long_poll(entry: Exchange, documents: Sequence[float]) -> bool:
+def _is_long_poll(entry: HarExchange, documents: Sequence[float]) -> bool:
     """Whether a page's program waited for news: longer than users wait, or while the next page was opened."""
     is_asked_for = entry.is_background or (not entry.kind and _is_bare_text(entry))
     if entry.method != "GET" or not is_asked_for or entry.took_s < LONG_EXCHANGE_S:
@@ -265,12 +267,12 @@ def _is_long_poll(entry: Exchange, documents: Sequence[float]) -> bool:
     return goes_on or entry.took_s >= LONG_POLL_S
 
 
-def _is_bare_text(entry: Exchange) -> bool:
+def _is_bare_text(entry: HarExchange) -> bool:
     """Whether it brought text that no page shows: some browsers do not record what asked for it."""
     return entry.response.content.mime_type.partition(";")[0].strip() in ("", "text/plain")
 
 
-def _grouped(entries: Sequence[Exchange], left_out: LeftOut, known: frozenset[str] | None) -> list[Page]:
+def _grouped(entries: Sequence[HarExchange], left_out: LeftOut, known: frozenset[str] | None) -> list[Page]:
     """Groups a site's exchanges: operations, and what each page among them loads. `known` are the addresses of another
     visit.
     """
@@ -320,7 +322,7 @@ def _needs_more(candidate: Page, page: Page, known: frozenset[str] | None) -> bo
     return any(is_token(key, text) for key, text in leaves)
 
 
-def _joined(entries: Sequence[Exchange]) -> list[Page]:
+def _joined(entries: Sequence[HarExchange]) -> list[Page]:
     """Each redirect with what it led to."""
     pages: list[Page] = []
     waiting: dict[str, Page] = {}
@@ -337,7 +339,7 @@ def _joined(entries: Sequence[Exchange]) -> list[Page]:
     return pages
 
 
-def title_of(answer: Exchange) -> str:
+def title_of(answer: HarExchange) -> str:
     """The title of a page as a browser shows it; empty for what is no page, and where none can be compared."""
     if not answer.is_html:
         return ""

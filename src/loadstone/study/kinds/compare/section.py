@@ -10,7 +10,7 @@ from loadstone.platforms.registry import platform_kind, platform_kinds
 from loadstone.study.grid import names_platform
 from loadstone.study.kind import StudySection
 from loadstone.study.parameters import LoadKind, Point, Points, has_load, read_settings
-from loadstone.study.search.section import Start, Width
+from loadstone.study.search.section import SearchStart, Width
 
 PointSettings = dict[str, Point]
 
@@ -74,7 +74,7 @@ class CompareSection(StudySection):
         Annotated[int, Field(ge=1, le=4096)] | None,
         Flag("Number of CPUs of each side, with --platform. Default: 1.", kind=int, min=1),
     ] = Field(default=None, description="CPUs of each side with platforms, 1 or more")
-    start: Start = Field(default=None, description="first load of the searches for peaks")
+    start: SearchStart = Field(default=None, description="first load of the searches for peaks")
     width_pct: Width = Field(default=None, description="width of the bracket of these searches, in %")
 
     @property

@@ -7,35 +7,35 @@ import numpy as np
 
 from loadstone.study.search.answer import SearchAnswer
 from loadstone.study.search.question import Search
-from loadstone.study.summary import Side
+from loadstone.study.summary import ComparedSide
 
-Settings = Mapping[str, str]
-MakeSearch = Callable[[Settings, str, int], Search]
+SideSettings = Mapping[str, str]
+MakeSearch = Callable[[SideSettings, str, int], Search]
 """Makes a search from settings, its name among those of the study, and the first seed."""
 
 
-def side_by_turn(pair: int) -> tuple[Side, Side]:
+def side_by_turn(pair: int) -> tuple[ComparedSide, ComparedSide]:
     """Which side comes first, at random, but once each in every two pairs: drift falls on both alike, and nothing that
     happens regularly falls on one alone.
     """
     is_a_first = (np.random.default_rng(pair // 2).random() < 0.5) == (pair % 2 == 0)
-    return (Side.A, Side.B) if is_a_first else (Side.B, Side.A)
+    return (ComparedSide.A, ComparedSide.B) if is_a_first else (ComparedSide.B, ComparedSide.A)
 
 
 @dataclass(frozen=True)
 class SideSearch:
     """One search of a side, and what it found."""
 
-    side: Side
+    side: ComparedSide
     answer: SearchAnswer
 
 
-def passing_sides(searches: Sequence[SideSearch]) -> set[Side]:
+def passing_sides(searches: Sequence[SideSearch]) -> set[ComparedSide]:
     """The sides whose searches all found a peak; empty unless each side's searches agree that loads pass, or that none
     does. A search without an answer, or one that the driver limited everywhere, agrees with nothing.
     """
-    sides = {Side.A: [search.answer for search in searches if search.side is Side.A]}
-    sides[Side.B] = [search.answer for search in searches if search.side is Side.B]
+    sides = {ComparedSide.A: [search.answer for search in searches if search.side is ComparedSide.A]}
+    sides[ComparedSide.B] = [search.answer for search in searches if search.side is ComparedSide.B]
     has_peak = {side: {answer.peak is not None for answer in answers} for side, answers in sides.items()}
     is_known = all(search.answer.is_answered and not search.answer.is_unreached for search in searches)
     if not is_known or any(len(peaks) != 1 for peaks in has_peak.values()):
@@ -43,11 +43,11 @@ def passing_sides(searches: Sequence[SideSearch]) -> set[Side]:
     return {side for side, peaks in has_peak.items() if peaks == {True}}
 
 
-def never_passing(searches: Sequence[SideSearch], names: Mapping[Side, str]) -> list[str]:
+def never_passing(searches: Sequence[SideSearch], names: Mapping[ComparedSide, str]) -> list[str]:
     """The sentence that names a side that passes at no load while the other does; empty where there is none."""
     passing = passing_sides(searches)
     if len(passing) != 1:
         return []
-    failing = Side.B if Side.A in passing else Side.A
-    judged = f": {names[Side.B]} is worse" if failing is Side.B else ""
+    failing = ComparedSide.B if ComparedSide.A in passing else ComparedSide.A
+    judged = f": {names[ComparedSide.B]} is worse" if failing is ComparedSide.B else ""
     return [f"{names[failing]} passes at no load, and {names[passing.pop()]} does{judged}."]

@@ -29,8 +29,8 @@ from loadstone.study.question import first_missing, key_of, missing
 from loadstone.study.queueing import Scalability, fit_scalability
 from loadstone.study.service_model import (
     MODEL_ERROR,
-    Limits,
     Model,
+    ModelLimits,
     fit,
     interval_of,
     is_saturated,
@@ -59,7 +59,7 @@ class Predict:
     load: str
     measured: tuple[str, ...]
     check: tuple[str, ...]
-    limits: Limits | None
+    limits: ModelLimits | None
     """None where operations have limits of different kinds: the peak is then the capacity alone."""
     rounds: int = 2
     workers: int | None = None
@@ -280,7 +280,7 @@ class Predict:
         )
 
 
-def limits_of(workload: Workload) -> Limits | None:
+def limits_of(workload: Workload) -> ModelLimits | None:
     """The limits of response time, where all operations have the same."""
     limits = [operation.limit for operation in workload.operations.values() if operation.limit is not None]
     if any(isinstance(limit, RateLimit) for limit in limits):
@@ -290,7 +290,7 @@ def limits_of(workload: Workload) -> Limits | None:
     shares = (common.good_share_pct, common.tolerable_share_pct)
     if times - {(common.good_s, common.tolerable_s)} or shares != PREDICTED_PCT:
         return None
-    return Limits(common.good_s, common.tolerable_s)
+    return ModelLimits(common.good_s, common.tolerable_s)
 
 
 def make(section: PredictSection, context: StudyContext) -> Predict:

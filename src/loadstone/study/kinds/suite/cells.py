@@ -19,7 +19,7 @@ FACTOR = 2
 
 
 @dataclass(frozen=True)
-class Cell:
+class SuiteCell:
     """One test of one server."""
 
     service: str
@@ -60,7 +60,7 @@ class Cell:
 class CellResult:
     """What a cell came to, at the clients that gave most."""
 
-    cell: Cell
+    cell: SuiteCell
     runs: int
     clients: int
     throughput: tuple[float, ...]
@@ -110,7 +110,7 @@ def _closed(runs: Sequence[RunSummary]) -> Iterator[RunSummary]:
     return (run for run in runs if "rate" not in run.request.settings)
 
 
-def cpu_share(run: RunSummary, cell: Cell) -> float | None:
+def cpu_share(run: RunSummary, cell: SuiteCell) -> float | None:
     """CPU of the system by its cores; None where it is not known, as of programs that end and are not counted."""
     used = run.metrics.get("server_cpu")
     is_missed = cell.mechanism in CGI_MECHANISMS and run.misses_ended
@@ -122,7 +122,7 @@ def throughput(runs: Sequence[RunSummary]) -> float:
     return fmean([run.metrics.get("throughput", 0.0) for run in runs]) if runs else 0.0
 
 
-def is_settled(by_clients: dict[int, list[RunSummary]], cell: Cell) -> bool:
+def is_settled(by_clients: dict[int, list[RunSummary]], cell: SuiteCell) -> bool:
     """Whether more clients are of no use: the cores are used, twice as many brought nothing, or something is wrong."""
     ordered = list(by_clients.values())
     if not ordered:
@@ -148,7 +148,7 @@ def best(by_clients: dict[int, list[RunSummary]]) -> int | None:
     return max(by_clients, key=lambda clients: throughput(by_clients[clients]), default=None)
 
 
-def result(cell: Cell, runs: Sequence[RunSummary]) -> CellResult | None:
+def result(cell: SuiteCell, runs: Sequence[RunSummary]) -> CellResult | None:
     """What a cell came to; None before its first run."""
     cell_runs = cell.own(runs)
     by_clients = levels(cell_runs)

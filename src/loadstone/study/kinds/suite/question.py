@@ -9,7 +9,7 @@ from loadstone.model.service import Mechanism, ServiceRole
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.study.kind import StudyContext
 from loadstone.study.kinds.suite.answer import SuiteAnswer, headline
-from loadstone.study.kinds.suite.cells import FACTOR, Cell, best, is_settled, levels, repeats, result, throughput
+from loadstone.study.kinds.suite.cells import FACTOR, SuiteCell, best, is_settled, levels, repeats, result, throughput
 from loadstone.study.kinds.suite.section import SuiteSection
 from loadstone.study.question import key_of
 from loadstone.study.summary import RunRequest, RunSummary
@@ -23,7 +23,7 @@ class Suite:
     """Every cell in turn, until it is settled; then again, to and fro, until each has its runs; then the arrivals."""
 
     workload: str
-    cells: tuple[Cell, ...]
+    cells: tuple[SuiteCell, ...]
     clients: int
     doublings: int
     rounds: int
@@ -37,7 +37,7 @@ class Suite:
             self._closed(cell, index, self.clients * cell.cores, 0) for index, cell in enumerate(self.cells, start=1)
         ]
 
-    def _closed(self, cell: Cell, number: int, clients: int, turn: int) -> RunRequest:
+    def _closed(self, cell: SuiteCell, number: int, clients: int, turn: int) -> RunRequest:
         key = key_of(number, self.workload, f"{cell.words}-{clients}")
         return RunRequest(key, self.workload, cell.settings(clients), turn)
 
@@ -60,7 +60,7 @@ class Suite:
                     yield self._closed(cell, number, most, turn)
         yield from self._arrivals(runs, number)
 
-    def _more(self, cell: Cell, runs: Sequence[RunSummary]) -> int:
+    def _more(self, cell: SuiteCell, runs: Sequence[RunSummary]) -> int:
         """Clients of the next step; 0 where it is of no use."""
         by_clients = levels(cell.own(runs))
         if not by_clients:
@@ -109,7 +109,7 @@ def make(section: SuiteSection, context: StudyContext) -> Suite:
             f"and phpinfo; servers are {known}."
         )
     cells = [
-        Cell(service, mechanism, tls, tuning, cores)
+        SuiteCell(service, mechanism, tls, tuning, cores)
         for service in section.server
         for mechanism in wanted
         if mechanism in service_kind(ServiceRole.WEBSERVER, service).mechanisms

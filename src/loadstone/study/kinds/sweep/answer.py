@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from loadstone.judge.statistics import Summary, summary
-from loadstone.study.answers import Means
+from loadstone.study.answers import OperationMeans
 from loadstone.study.bottleneck import common, is_idle
 from loadstone.study.curves import AXIS
 from loadstone.study.metrics import METRICS
@@ -103,7 +103,7 @@ def verdict_sentence(runs: Sequence[RunSummary], points: Sequence[SweptPoint]) -
     return f"{line} Did not pass: {'; '.join(failing[:MOST_FAILING])}{more}." if failing else line
 
 
-def answers_by_point(points: Sequence[SweptPoint], runs: Sequence[RunSummary]) -> dict[str, list[Means]]:
+def answers_by_point(points: Sequence[SweptPoint], runs: Sequence[RunSummary]) -> dict[str, list[OperationMeans]]:
     """The answers of valid runs at each point."""
     return {
         ", ".join(f"{name}={value}" for name, value in point.at.items()): [

@@ -10,10 +10,10 @@ from loadstone.judge.statistics import Summary, difference, paired_apart, summar
 from loadstone.study.answers import AnswerChange
 from loadstone.study.failures import FailureComparison
 from loadstone.study.kinds.compare.difference import FoundDifference
-from loadstone.study.kinds.compare.sides import Settings
+from loadstone.study.kinds.compare.sides import SideSettings
 from loadstone.study.metrics import METRICS, Better
 from loadstone.study.question import Answer
-from loadstone.study.summary import RunSummary, Side
+from loadstone.study.summary import ComparedSide, RunSummary
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Passing:
 class ComparedLoad:
     """Both sides at one load."""
 
-    load: Settings
+    load: SideSettings
     verdicts: Mapping[str, Mapping[str, int]]
     """How the runs of each side came out."""
     metrics: Mapping[str, ComparedMetric]
@@ -88,9 +88,9 @@ class ComparedLoad:
 class CompareAnswer(Answer):
     """The difference at each load, and in words."""
 
-    settings: Settings
-    a: Settings
-    b: Settings
+    settings: SideSettings
+    a: SideSettings
+    b: SideSettings
     metric: str
     """The one the question is about."""
     pairs: int
@@ -117,14 +117,14 @@ def compare_passing(
     return Passing(a, b, len(pairs), p, tuple(rule for rule, _ in broken.most_common()))
 
 
-def compare_metric(name: str, sides: Mapping[Side, Sequence[RunSummary]]) -> ComparedMetric | None:
+def compare_metric(name: str, sides: Mapping[ComparedSide, Sequence[RunSummary]]) -> ComparedMetric | None:
     """A metric of valid pairs on both sides; None where a run does not have it."""
     values = {side: [run.metrics[name] for run in runs if name in run.metrics] for side, runs in sides.items()}
     if any(not series or len(series) < len(sides[side]) for side, series in values.items()):
         return None
-    pairs = list(zip(values[Side.A], values[Side.B], strict=False))
+    pairs = list(zip(values[ComparedSide.A], values[ComparedSide.B], strict=False))
     compared = difference(pairs)
-    a, b = (_side_values(values[side], summary(values[side])) for side in (Side.A, Side.B))
+    a, b = (_side_values(values[side], summary(values[side])) for side in (ComparedSide.A, ComparedSide.B))
     if compared is None:
         return ComparedMetric(a, b, None, paired_apart(pairs))
     return ComparedMetric(a, b, FoundDifference.of(compared))

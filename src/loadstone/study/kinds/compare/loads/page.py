@@ -10,7 +10,7 @@ from loadstone.page.plot import DifferencePlot, Plot
 from loadstone.study.kinds.compare.difference import FoundDifference
 from loadstone.study.kinds.compare.loads.answer import CompareAnswer, ComparedLoad, ComparedMetric
 from loadstone.study.metrics import METRICS
-from loadstone.study.summary import Side
+from loadstone.study.summary import ComparedSide
 
 WIDEST_PCT = 50
 """Intervals that reach further say so little that they would flatten all others."""
@@ -76,7 +76,7 @@ def _figures(answer: CompareAnswer, load: ComparedLoad) -> Iterator[Figure]:
     compared = load.metrics.get(answer.metric)
     if compared is not None:
         metric = METRICS[answer.metric]
-        sides = ((Side.A, compared.a), (Side.B, compared.b))
+        sides = ((ComparedSide.A, compared.a), (ComparedSide.B, compared.b))
         rows = [
             {"x": pair, "y": value, "series": side.upper()}
             for side, series in sides

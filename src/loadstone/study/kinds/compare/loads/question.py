@@ -17,10 +17,10 @@ from loadstone.study.kinds.compare.loads.answer import (
     is_load_worse,
 )
 from loadstone.study.kinds.compare.loads.sentences import headline
-from loadstone.study.kinds.compare.sides import Settings, side_by_turn
+from loadstone.study.kinds.compare.sides import SideSettings, side_by_turn
 from loadstone.study.metrics import METRICS
 from loadstone.study.question import count_verdicts, first_missing, key_of
-from loadstone.study.summary import RunRequest, RunSummary, Side
+from loadstone.study.summary import ComparedSide, RunRequest, RunSummary
 
 LEAST_OVERLAP = 0.9
 """Share of the longer steady state that two runs at the same time must have in common."""
@@ -60,10 +60,10 @@ class Compare:
     """Two settings at one or several loads, run in pairs whose order is drawn, so that drift falls on both alike."""
 
     workload: str
-    settings: Settings
-    a: Settings
-    b: Settings
-    loads: tuple[Settings, ...]
+    settings: SideSettings
+    a: SideSettings
+    b: SideSettings
+    loads: tuple[SideSettings, ...]
     pairs: int = LEAST_PAIRS
     metric: str = "response_mean"
     """The one the question is about; all others are reported beside it."""
@@ -79,8 +79,8 @@ class Compare:
                     requests.append(self._request(len(requests), side, load))
         return requests
 
-    def _request(self, place: int, side: Side, load: Settings) -> RunRequest:
-        settings = {**self.settings, **load, **(self.a if side is Side.A else self.b)}
+    def _request(self, place: int, side: ComparedSide, load: SideSettings) -> RunRequest:
+        settings = {**self.settings, **load, **(self.a if side is ComparedSide.A else self.b)}
         label = "-".join([side, *load.values()])
         # Every run has a seed of its own: what is found holds beyond one seed's draw of users.
         duet = f"{self.workload}-{place // 2 + 1}" if self.is_duet else ""
@@ -120,10 +120,12 @@ class Compare:
         return valid >= min(self.pairs, LEAST_PAIRS) and not is_open
 
     def _unlike(self, runs: Sequence[RunSummary]) -> list[str]:
-        a, b = ([run.conditions for run in runs if run.request.side is side] for side in (Side.A, Side.B))
+        a, b = (
+            [run.conditions for run in runs if run.request.side is side] for side in (ComparedSide.A, ComparedSide.B)
+        )
         return unlike(a, b)
 
-    def _at(self, load: Settings, runs: Sequence[RunSummary]) -> ComparedLoad:
+    def _at(self, load: SideSettings, runs: Sequence[RunSummary]) -> ComparedLoad:
         wanted = [
             request
             for request in self.requests()
@@ -131,12 +133,12 @@ class Compare:
         ]
         by_key = {run.request.key: run for run in runs}
         here = [by_key[request.key] for request in wanted if request.key in by_key]
-        by_side = {side: [run for run in here if run.request.side is side] for side in (Side.A, Side.B)}
-        pairs = list(zip(by_side[Side.A], by_side[Side.B], strict=False))
+        by_side = {side: [run for run in here if run.request.side is side] for side in (ComparedSide.A, ComparedSide.B)}
+        pairs = list(zip(by_side[ComparedSide.A], by_side[ComparedSide.B], strict=False))
         valid = [pair for pair in pairs if all(run.is_valid for run in pair)]
         if self.is_duet:
             valid = [pair for pair in valid if overlap(*pair) >= LEAST_OVERLAP]
-        sides = {Side.A: [a for a, _ in valid], Side.B: [b for _, b in valid]}
+        sides = {ComparedSide.A: [a for a, _ in valid], ComparedSide.B: [b for _, b in valid]}
         compared = {name: row for name in METRICS if (row := compare_metric(name, sides)) is not None}
         verdicts = {side.value: count_verdicts(side_runs) for side, side_runs in by_side.items()}
         failures = compare_paired(valid)

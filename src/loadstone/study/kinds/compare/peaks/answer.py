@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from loadstone.judge.statistics import Difference
 from loadstone.model.numbers import chance
 from loadstone.study.kinds.compare.difference import FoundDifference
-from loadstone.study.kinds.compare.sides import Settings, SideSearch, never_passing
+from loadstone.study.kinds.compare.sides import SideSearch, SideSettings, never_passing
 from loadstone.study.question import Answer
-from loadstone.study.summary import Side
+from loadstone.study.summary import ComparedSide
 
 
 @dataclass(frozen=True, kw_only=True)
 class PeaksAnswer(Answer):
     """Both sides' peaks and their ratio."""
 
-    a: Settings
-    b: Settings
+    a: SideSettings
+    b: SideSettings
     pairs: int
     peaks: Mapping[str, tuple[float, ...]]
     searches: tuple[SideSearch, ...]
@@ -34,7 +34,7 @@ class PeaksAnswer(Answer):
         return any(search.answer.is_unreached for search in self.searches)
 
 
-def side_peaks(searches: Sequence[SideSearch], side: Side) -> tuple[float, ...]:
+def side_peaks(searches: Sequence[SideSearch], side: ComparedSide) -> tuple[float, ...]:
     """The peaks that one side's searches found."""
     answers = (search.answer for search in searches if search.side is side)
     return tuple(answer.peak for answer in answers if answer.is_answered and answer.peak is not None)
@@ -44,7 +44,7 @@ def headline(searches: Sequence[SideSearch], difference: Difference | None) -> l
     """The ratio of both peaks, or why there is none, then each search's first sentence."""
     lines = [f"{search.side.upper()}: {line}" for search in searches for line in search.answer.headline[:1]]
     if difference is None:
-        return [*never_passing(searches, {side: side.upper() for side in (Side.A, Side.B)}), *lines]
+        return [*never_passing(searches, {side: side.upper() for side in (ComparedSide.A, ComparedSide.B)}), *lines]
     change = 100 * (difference.ratio - 1)
     if difference.low is not None and difference.high is not None:
         low, high = 100 * (difference.low - 1), 100 * (difference.high - 1)
@@ -72,8 +72,11 @@ def _widest(searches: Sequence[SideSearch]) -> tuple[float, float] | None:
     """The smallest and the largest ratio of B's peak to A's that the intervals of all searches allow; None where a side
     has none.
     """
-    spans = {side: [search.answer.interval for search in searches if search.side is side] for side in (Side.A, Side.B)}
-    a, b = ([span for span in spans[side] if span is not None] for side in (Side.A, Side.B))
+    spans = {
+        side: [search.answer.interval for search in searches if search.side is side]
+        for side in (ComparedSide.A, ComparedSide.B)
+    }
+    a, b = ([span for span in spans[side] if span is not None] for side in (ComparedSide.A, ComparedSide.B))
     if not a or not b:
         return None
     low = min(span[0] for span in b) / max(span[1] for span in a)

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadstone.judge.statistics import difference
-from loadstone.study.answers import Means, changed_answers, changes_in_words
+from loadstone.study.answers import OperationMeans, changed_answers, changes_in_words
 from loadstone.study.kinds.compare.difference import FoundDifference
 from loadstone.study.kinds.compare.peaks.answer import PeaksAnswer, headline, is_peak_lower, side_peaks
-from loadstone.study.kinds.compare.sides import MakeSearch, Settings, SideSearch, passing_sides, side_by_turn
+from loadstone.study.kinds.compare.sides import MakeSearch, SideSearch, SideSettings, passing_sides, side_by_turn
 from loadstone.study.search.question import Search
 from loadstone.study.search.spec import SEEDS_APART
-from loadstone.study.summary import RunRequest, RunSummary, Side
+from loadstone.study.summary import ComparedSide, RunRequest, RunSummary
 
 
 @dataclass(frozen=True)
@@ -18,16 +18,16 @@ class ComparePeaks:
     """The peaks of two settings, searched in turns: A B B A."""
 
     workload: str
-    a: Settings
-    b: Settings
+    a: SideSettings
+    b: SideSettings
     search: MakeSearch
     pairs: int = 1
 
-    def searches(self) -> list[tuple[Side, Search]]:
+    def searches(self) -> list[tuple[ComparedSide, Search]]:
         """Every search with its side, in order."""
         sides = [side for pair in range(self.pairs) for side in side_by_turn(pair)]
         return [
-            (side, self.search(self.a if side is Side.A else self.b, f"{side}{number}", number * SEEDS_APART))
+            (side, self.search(self.a if side is ComparedSide.A else self.b, f"{side}{number}", number * SEEDS_APART))
             for number, side in enumerate(sides, start=1)
         ]
 
@@ -47,10 +47,12 @@ class ComparePeaks:
     def answer(self, runs: Sequence[RunSummary]) -> PeaksAnswer:
         """Both sides' peaks and their ratio."""
         searches = [SideSearch(side, search.answer(search.select(runs))) for side, search in self.searches()]
-        peaks = {side: side_peaks(searches, side) for side in (Side.A, Side.B)}
+        peaks = {side: side_peaks(searches, side) for side in (ComparedSide.A, ComparedSide.B)}
         is_whole = all(search.answer.is_answered and search.answer.peak for search in searches)
-        never_passes = passing_sides(searches) == {Side.A}
-        compared = difference(list(zip(peaks[Side.A], peaks[Side.B], strict=False))) if is_whole else None
+        never_passes = passing_sides(searches) == {ComparedSide.A}
+        compared = (
+            difference(list(zip(peaks[ComparedSide.A], peaks[ComparedSide.B], strict=False))) if is_whole else None
+        )
         return PeaksAnswer(
             workload=self.workload,
             a=dict(self.a),
@@ -66,7 +68,7 @@ class ComparePeaks:
 
     def _changed(self, runs: Sequence[RunSummary]) -> list[str]:
         """Answers that differ between both sides."""
-        sides: dict[Side, list[Means]] = {Side.A: [], Side.B: []}
+        sides: dict[ComparedSide, list[OperationMeans]] = {ComparedSide.A: [], ComparedSide.B: []}
         for side, search in self.searches():
             sides[side] += [run.answers for run in search.select(runs) if run.is_valid]
-        return changes_in_words(changed_answers(sides[Side.A], sides[Side.B]))
+        return changes_in_words(changed_answers(sides[ComparedSide.A], sides[ComparedSide.B]))

@@ -7,10 +7,10 @@ from statistics import fmean, median
 from loadstone.judge.score import web_index
 from loadstone.study.kind import IndexPair
 from loadstone.study.kinds.compare.platforms.rows import SideMeans
-from loadstone.study.kinds.compare.sides import Settings, SideSearch
+from loadstone.study.kinds.compare.sides import SideSearch, SideSettings
 from loadstone.study.metrics import METRICS
 from loadstone.study.question import Answer, count_verdicts
-from loadstone.study.summary import Purpose, RunSummary, Side
+from loadstone.study.summary import ComparedSide, Purpose, RunSummary
 
 NEAR = 0.05
 """Two loads closer than this are one."""
@@ -45,8 +45,8 @@ class PartedAt:
 class PlatformsAnswer(Answer):
     """Peaks, monitors at the peaks, both typical loads, curves, and where they part."""
 
-    a: Settings
-    b: Settings
+    a: SideSettings
+    b: SideSettings
     names: Mapping[str, str]
     """What both sides are called."""
     load: str
@@ -83,17 +83,17 @@ def point_near(curve: Sequence[PlatformPoint], load: float | None) -> PlatformPo
     return near[-1] if near else None
 
 
-def runs_of_side(runs: Sequence[RunSummary], side: Side) -> list[RunSummary]:
+def runs_of_side(runs: Sequence[RunSummary], side: ComparedSide) -> list[RunSummary]:
     """All runs of a side, whatever they were made for."""
     return [run for run in runs if side in (run.request.side, run.request.search)]
 
 
-def runs_at_load(runs: Sequence[RunSummary], side: Side, load: float | None) -> list[RunSummary]:
+def runs_at_load(runs: Sequence[RunSummary], side: ComparedSide, load: float | None) -> list[RunSummary]:
     """The runs of a side at a load."""
     return [run for run in runs_of_side(runs, side) if run.request.load == load]
 
 
-def proofs_of_peak(runs: Sequence[RunSummary], side: Side, peak: float | None) -> list[RunSummary]:
+def proofs_of_peak(runs: Sequence[RunSummary], side: ComparedSide, peak: float | None) -> list[RunSummary]:
     """The runs that proved a side's peak: those that found it were chosen for having passed."""
     return [run for run in runs_at_load(runs, side, peak) if run.request.purpose is Purpose.VERIFY]
 
@@ -128,7 +128,7 @@ def find_parting(curve: Sequence[PlatformPoint]) -> PartedAt | None:
     return PartedAt(points[first - 1][0] if first else None, points[first][0])
 
 
-def accelerator_of(runs: Sequence[RunSummary], side: Side) -> str:
+def accelerator_of(runs: Sequence[RunSummary], side: ComparedSide) -> str:
     """What made the processors of a side's machines; empty for no machine of its own."""
     return next((run.accelerator for run in runs_of_side(runs, side) if run.accelerator), "")
 
@@ -147,7 +147,7 @@ def cost_per_operation(curve: Sequence[PlatformPoint]) -> float | None:
 def is_peak_lower(searches: Sequence[SideSearch]) -> bool:
     """Whether B's peak lies below A's even when both searches' intervals are allowed for."""
     intervals = {search.side: search.answer.interval for search in searches}
-    a, b = intervals[Side.A], intervals[Side.B]
+    a, b = intervals[ComparedSide.A], intervals[ComparedSide.B]
     return a is not None and b is not None and b[1] < a[0]
 
 

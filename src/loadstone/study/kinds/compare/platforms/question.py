@@ -20,11 +20,11 @@ from loadstone.study.kinds.compare.platforms.answer import (
     side_means,
 )
 from loadstone.study.kinds.compare.platforms.sentences import headline
-from loadstone.study.kinds.compare.sides import MakeSearch, Settings, SideSearch, passing_sides, side_by_turn
+from loadstone.study.kinds.compare.sides import MakeSearch, SideSearch, SideSettings, passing_sides, side_by_turn
 from loadstone.study.question import key_of, missing
 from loadstone.study.search.question import Search
 from loadstone.study.search.spec import SEEDS_APART
-from loadstone.study.summary import Purpose, RunRequest, RunSummary, Side
+from loadstone.study.summary import ComparedSide, Purpose, RunRequest, RunSummary
 
 CURVES = "curves"
 """What the runs at loads of the curves belong to, beside the two searches."""
@@ -39,15 +39,18 @@ class Platforms:
     """One workload on two platforms."""
 
     workload: str
-    a: Settings
-    b: Settings
+    a: SideSettings
+    b: SideSettings
     search: MakeSearch
     pairs: int = 1
     """Runs of each side at each load of the curves."""
 
-    def searches(self) -> dict[Side, Search]:
+    def searches(self) -> dict[ComparedSide, Search]:
         """The search of each side."""
-        return {Side.A: self.search(self.a, Side.A, 0), Side.B: self.search(self.b, Side.B, SEEDS_APART)}
+        return {
+            ComparedSide.A: self.search(self.a, ComparedSide.A, 0),
+            ComparedSide.B: self.search(self.b, ComparedSide.B, SEEDS_APART),
+        }
 
     def requests(self) -> list[RunRequest]:
         """The first run of both searches."""
@@ -65,12 +68,12 @@ class Platforms:
         points = len(missing(self._planned(runs), runs)) if not searching else 2 * self.pairs * (len(STEPS) + 2)
         return searching + points
 
-    def peaks(self, runs: Sequence[RunSummary]) -> dict[Side, float]:
+    def peaks(self, runs: Sequence[RunSummary]) -> dict[ComparedSide, float]:
         """The peaks found so far."""
         peaks = {side: search.peak(self._evidence(side, runs)) for side, search in self.searches().items()}
         return {side: peak for side, peak in peaks.items() if peak}
 
-    def _evidence(self, side: Side, runs: Sequence[RunSummary]) -> list[RunSummary]:
+    def _evidence(self, side: ComparedSide, runs: Sequence[RunSummary]) -> list[RunSummary]:
         """What a side's search goes by: its own runs, and those of the curves, as runs that find and do not prove.
 
         A failure below a peak reopens the search for it; at the peak itself the proofs decide, on both sides alike.
@@ -87,8 +90,11 @@ class Platforms:
         peaks = self.peaks(runs)
         if len(peaks) < 2:
             return []
-        smaller, rounded_to = min(peaks.values()), self.searches()[Side.A].rounded
-        wanted = [*(rounded_to(share * smaller) for share in (*STEPS, TYPICAL)), rounded_to(TYPICAL * peaks[Side.A])]
+        smaller, rounded_to = min(peaks.values()), self.searches()[ComparedSide.A].rounded
+        wanted = [
+            *(rounded_to(share * smaller) for share in (*STEPS, TYPICAL)),
+            rounded_to(TYPICAL * peaks[ComparedSide.A]),
+        ]
         loads: list[float] = []
         for load in sorted(wanted):
             if not loads or load > loads[-1] * (1 + NEAR):
@@ -98,12 +104,12 @@ class Platforms:
     def _planned(self, runs: Sequence[RunSummary]) -> list[RunRequest]:
         """Each load on A and B, then on B and A, and so on."""
         requests: list[RunRequest] = []
-        search = self.searches()[Side.A]
+        search = self.searches()[ComparedSide.A]
         for load in self.loads(runs):
             text = search.text(load)
             for pair in range(self.pairs):
                 for side in side_by_turn(pair):
-                    settings = {**(self.a if side is Side.A else self.b), search.load: text}
+                    settings = {**(self.a if side is ComparedSide.A else self.b), search.load: text}
                     key = f"c-{key_of(len(requests) + 1, self.workload, f'{side}-{text}')}"
                     seed = 2 * SEEDS_APART + len(requests)
                     requests.append(RunRequest(key, self.workload, settings, seed, side=side, search=CURVES))
@@ -116,27 +122,30 @@ class Platforms:
         )
         peaks, loads = self.peaks(runs), self.loads(runs)
         both, passing = len(peaks) == 2, passing_sides(searches)
-        rounded_to = self.searches()[Side.A].rounded
+        rounded_to = self.searches()[ComparedSide.A].rounded
         curve = tuple(self._point(runs, load) for load in loads)
         parted = find_parting(curve)
-        accelerators = {side: accelerator_of(runs, side) for side in (Side.A, Side.B)}
+        accelerators = {side: accelerator_of(runs, side) for side in (ComparedSide.A, ComparedSide.B)}
         return PlatformsAnswer(
             workload=self.workload,
             a=dict(self.a),
             b=dict(self.b),
             names=_names(self),
-            load=self.searches()[Side.A].load,
-            peaks={side.value: peaks.get(side) for side in (Side.A, Side.B)},
-            ratio=peaks[Side.B] / peaks[Side.A] if both else None,
-            at_peak={side.value: side_means(proofs_of_peak(runs, side, peaks.get(side))) for side in (Side.A, Side.B)},
-            typical=point_near(curve, rounded_to(TYPICAL * peaks[Side.A]) if loads else None),
+            load=self.searches()[ComparedSide.A].load,
+            peaks={side.value: peaks.get(side) for side in (ComparedSide.A, ComparedSide.B)},
+            ratio=peaks[ComparedSide.B] / peaks[ComparedSide.A] if both else None,
+            at_peak={
+                side.value: side_means(proofs_of_peak(runs, side, peaks.get(side)))
+                for side in (ComparedSide.A, ComparedSide.B)
+            },
+            typical=point_near(curve, rounded_to(TYPICAL * peaks[ComparedSide.A]) if loads else None),
             common=point_near(curve, rounded_to(TYPICAL * min(peaks.values())) if both else None),
             curve=curve,
             parted=parted,
             accelerators={side.value: names for side, names in accelerators.items()},
             cost=cost_per_operation(curve),
             searches=searches,
-            is_worse=is_peak_lower(searches) if both else passing == {Side.A},
+            is_worse=is_peak_lower(searches) if both else passing == {ComparedSide.A},
             is_answered=(both or len(passing) == 1) and self.next(runs) is None,
             headline=(
                 *headline(_names(self), searches, peaks, curve, parted, accelerators),
@@ -147,21 +156,24 @@ class Platforms:
 
     def _unlike(self, runs: Sequence[RunSummary]) -> list[str]:
         names = _names(self)
-        a, b = ([run.conditions for run in runs_of_side(runs, side)] for side in (Side.A, Side.B))
+        a, b = ([run.conditions for run in runs_of_side(runs, side)] for side in (ComparedSide.A, ComparedSide.B))
         return unlike(a, b, (names["a"], names["b"]))
 
     def _changed(self, runs: Sequence[RunSummary]) -> list[str]:
         """Answers that differ between both platforms."""
         names = _names(self)
-        a, b = ([run.answers for run in runs_of_side(runs, side) if run.is_valid] for side in (Side.A, Side.B))
+        a, b = (
+            [run.answers for run in runs_of_side(runs, side) if run.is_valid]
+            for side in (ComparedSide.A, ComparedSide.B)
+        )
         return changes_in_words(changed_answers(a, b), names["a"], names["b"])
 
     def _point(self, runs: Sequence[RunSummary], load: float) -> PlatformPoint:
-        a, b = (side_means(runs_at_load(runs, side, load)) for side in (Side.A, Side.B))
+        a, b = (side_means(runs_at_load(runs, side, load)) for side in (ComparedSide.A, ComparedSide.B))
         return PlatformPoint(load, a, b)
 
 
 def _names(questions: Platforms) -> dict[str, str]:
     """What both sides are called: their platform, with the side where that is the same."""
-    a, b = questions.a.get("platform", Side.A), questions.b.get("platform", Side.B)
+    a, b = questions.a.get("platform", ComparedSide.A), questions.b.get("platform", ComparedSide.B)
     return {"a": a, "b": b} if a != b else {"a": f"{a} (A)", "b": f"{b} (B)"}

@@ -116,7 +116,7 @@ MONITORS = (
 )
 """What the monitors of host, hypervisor and guest saw."""
 
-Spec = tuple[str, str, Reader, int, str]
+RowSpec = tuple[str, str, Reader, int, str]
 """Title, unit, where it is read, digits, and why one side may have none."""
 
 
@@ -129,7 +129,7 @@ class PlatformTable:
     verdicts: tuple[str, ...] = ()
 
 
-def rows(specs: tuple[Spec, ...], a: SideMeans, b: SideMeans) -> list[PlatformRow]:
+def rows(specs: tuple[RowSpec, ...], a: SideMeans, b: SideMeans) -> list[PlatformRow]:
     """The rows of one kind at one load."""
     return [
         PlatformRow(title, unit, read(a), read(b), digits, (_why(title, why, a), _why(title, why, b)))
