@@ -206,7 +206,7 @@ def stall(setting: Setting) -> Json:
         if theory_s is None:
             theory_s = closed_stall_s(connections, 0.1, seconds, STALL_S, 0.999)
         names = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9, "max": 100.0}
-        row(OURS, model, {key: figures.response.at(at) for key, at in names.items()}, figures.requests, theory_s)
+        row(OURS, model, {key: figures.response.value_at(at) for key, at in names.items()}, figures.requests, theory_s)
     for tool in OTHERS:
         if _unable(tool, False, True):
             continue

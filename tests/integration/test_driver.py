@@ -95,13 +95,13 @@ def stall(model: str, testbed: Testbed, folder: Path, seconds: float) -> tuple[I
 def test_a_stall_shows_at_the_percentile_that_theory_gives(model: str, testbed: Testbed, tmp_path: Path) -> None:
     """A busy machine adds to it; `make test-all` asks how close it is on a quiet one."""
     figures, theory_s = stall(model, testbed, tmp_path / "page", 4.0)
-    response_s, service_s = figures.response.at(99.9), figures.service.at(99.9)
+    response_s, service_s = figures.response.value_at(99.9), figures.service.value_at(99.9)
     assert response_s is not None and service_s is not None
     assert figures.requests > 500
     assert 0.9 * theory_s <= response_s <= 10 * theory_s
     assert service_s > 0.7  # service time alone does not hide it, with so many connections
     assert response_s >= service_s
-    assert (figures.response.at(50) or 0) < 0.5  # only the stall is long
+    assert (figures.response.value_at(50) or 0) < 0.5  # only the stall is long
     assert sum(sum(operation.errors.values()) for operation in figures.operations) == 0
 
 

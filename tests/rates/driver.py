@@ -27,7 +27,7 @@ def stall_as_theory_says(trial: int, folder: Path) -> None:
             figures, theory_s = stall(model, testbed, folder / "page", STALLED_S)
         finally:
             runner.run(stack.aclose())
-    assert figures.response.at(99.9) == pytest.approx(theory_s, rel=0.05)
+    assert figures.response.value_at(99.9) == pytest.approx(theory_s, rel=0.05)
     assert sum(sum(operation.errors.values()) for operation in figures.operations) == 0
 
 

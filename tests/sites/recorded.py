@@ -122,7 +122,7 @@ def proven(stock: Stock, fetched: Path, folder: Path, loadstone: LoadstoneRunner
         needless=said.count("needless: "),
         import_s=round(import_s, 1),
         recorded_bytes=(folder / "a.har").stat().st_size,
-        left=sum(not place.found.value for place in recording.workload("mine").places),
+        left=sum(not place.correlated.value for place in recording.workload("mine").places),
         is_verified=WENT_THROUGH in said,
         sent=sent.total(),
         others=tuple(_sent_otherwise(recording, folder / "visit.har")),

@@ -48,7 +48,7 @@ class Access:
         pem = read_text(self.authority) if self.authority else None
         return replace(
             Target.parse(urls, pem, self.verify),
-            identity=Identity.of(self.certificate, self.key),
+            identity=Identity.from_files(self.certificate, self.key),
             addresses=self.addresses,
             source_addresses=self.source_addresses,
         )

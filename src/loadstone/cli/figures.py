@@ -47,7 +47,7 @@ def _summary_lines(figures: IterationFigures, headline: Headline) -> Iterator[st
 def _slowest(figures: IterationFigures) -> str:
     if len(figures.operations) < 2:
         return ""
-    times = {operation.name: operation.response.at(95.0) for operation in figures.operations}
+    times = {operation.name: operation.response.value_at(95.0) for operation in figures.operations}
     known = {name: time_s for name, time_s in times.items() if time_s is not None}
     name = max(known, key=lambda name: known[name], default="")
     return f"slowest {name}, p95 {milliseconds(known[name])}" if name else ""

@@ -41,7 +41,7 @@ class View:
     """Whether the load of the iteration is over."""
     tells_lines: bool = True
     """Whether phases are told where there is no terminal."""
-    told: float = 0.0
+    shown_s: float = 0.0
     _live: Live | None = None
 
     def __enter__(self) -> Self:
@@ -87,14 +87,14 @@ class View:
         """A line of progress where there is no terminal."""
         if errors.is_terminal or self.beginning is None or not self.tells_lines:
             return
-        self.told = time.monotonic()
-        left_s = max(0.0, self.beginning.seconds - (self.told - self.started))
+        self.shown_s = time.monotonic()
+        left_s = max(0.0, self.beginning.seconds - (self.shown_s - self.started))
         left = "" if self.is_ending else f", {left_s:.0f} s left"
         failed = f", {self.failures} errors" if self.failures else ""
         errors.print(f"{self.beginning.workload}: {state}{left}{failed}", markup=False, soft_wrap=True)
 
     def _tell_sometimes(self) -> None:
-        if time.monotonic() - self.told >= TOLD_EVERY_S:
+        if time.monotonic() - self.shown_s >= TOLD_EVERY_S:
             self._tell(self.phase)
 
     def _render(self) -> RenderableType:
@@ -134,7 +134,7 @@ class StudyView(View):
         """A run is done, or the first is about to begin."""
         before, self.progress = self.progress, progress
         now = time.monotonic()
-        if before is not None and progress.last is not None and progress.kept == before.kept:
+        if before is not None and progress.last is not None and progress.reused == before.reused:
             self.spent_s.append(now - self.turned)
         self.turned = now
         if progress.last is not None and not errors.is_terminal:
@@ -146,7 +146,7 @@ class StudyView(View):
     def _render(self) -> RenderableType:
         if self.progress is None:
             return super()._render()
-        done, reused, left = self.progress.done, self.progress.kept, self.progress.left
+        done, reused, left = self.progress.done, self.progress.reused, self.progress.left
         each = sum(self.spent_s) / len(self.spent_s) if self.spent_s else self.beginning and self.beginning.seconds
         time_left = f"about {max(0.0, left * each - (time.monotonic() - self.turned)) / 60:.1f} min" if each else ""
         taken = f" ({reused} of them from before)" if reused else ""

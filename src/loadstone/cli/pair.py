@@ -52,7 +52,7 @@ def check(memory: Memory = MEMORY_MIB) -> Exit:
 def _shown(checks: list[FitnessFinding]) -> Exit:
     for check in checks:
         mark = "[green]ok[/]" if check.is_fit else "[red]missing[/]" if check.is_needed else "[yellow]note[/]"
-        out.print(f"{mark:20} {check.what}: {check.said}", highlight=False)
+        out.print(f"{mark:20} {check.matter}: {check.detail}", highlight=False)
     return Exit.WRONG_INPUT if refusal(checks) else Exit.PASS
 
 
@@ -80,7 +80,7 @@ def create(
         raise PlatformError(why)
     for check in checks:
         if not check.is_fit:
-            warn(f"{check.what}: {check.said}")
+            warn(f"{check.matter}: {check.detail}")
     with temporary_folder("pair") as logs:
         settings = {"platform": "pair", "memory": memory, "disk": disk, "disks": disks, "reads": reads}
         wanted = read_machine(settings)
@@ -101,9 +101,9 @@ async def _keep(name: str, wanted: MachineSpec, serve: str, logs: Path) -> None:
         watch = StatusWatch(machine)
         async with control.listening(name, Keeper(watch).obey):
             say(f"{name} serves {serve} at {target.http}. Ctrl-C ends it.")
-            with Live(_table(watch.look()), console=out, transient=True, auto_refresh=False) as live:
+            with Live(_table(watch.read()), console=out, transient=True, auto_refresh=False) as live:
                 while not over.is_set() and not machine.end():
-                    live.update(_table(watch.look()), refresh=True)
+                    live.update(_table(watch.read()), refresh=True)
                     try:
                         await asyncio.wait_for(over.wait(), PAIR_STATUS_INTERVAL_S)
                     except TimeoutError:

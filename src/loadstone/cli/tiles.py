@@ -211,7 +211,7 @@ class TilesSearchCommand(TileOptions, Command):
 
 def _tell(progress: Progress) -> None:
     if progress.last is not None:
-        trial = TileTrial.of(progress.last)
+        trial = TileTrial.from_run(progress.last)
         warn(f"{tenths_in_words(trial.tenths)}: {trial.verdict}, score {trial.score:g}")
 
 

@@ -164,7 +164,7 @@ def from_har_(
 def _verified(recording: Recording, target: Target, name: str) -> Verified:
     """Which of its rules a live site needs, and how the visit went."""
     values: dict[str, bool] = {}
-    for value in recording.correlation.found:
+    for value in recording.correlation.values:
         if value.rule is not None:
             values[value.value] = values.get(value.value, False) or value.differs
     with temporary_folder("verify") as folder, _set(recording.secrets(name)):
@@ -179,7 +179,7 @@ def _outcome(verified: Verified, recording: Recording) -> Iterator[str]:
         yield f"verified: {USERS} new users completed the visit at the same time"
     else:
         fixed = [
-            value for value in recording.correlation.found if value.operation == refusal.operation and not value.value
+            value for value in recording.correlation.values if value.operation == refusal.operation and not value.value
         ]
         places = ", ".join(str(value.leaf) for value in fixed[:MOST_PLACES])
         remedy = f" Sent as recorded: {places}. Replace them with values." if fixed else ""
@@ -239,11 +239,11 @@ def _import(
     for variable, place in imported.passwords:
         problem = "holds name:password in base64" if CREDENTIALS in variable.lower() else "is a password"
         say(f"look at: {place} {problem}; it is read from the variable {variable} and never stored")
-    missing = [place.missed for place in imported.places if not place.found.value]
+    missing = [place.missed for place in imported.places if not place.correlated.value]
     _say_some("look at", [*imported.doubts, *missing])
     if any(value.rule for value in imported.correlated):
         out.print(_values_taken(imported.places))
-    drawn = [f"{place.found.value} in {place}" for place in imported.places if place.found.generator]
+    drawn = [f"{place.correlated.value} in {place}" for place in imported.places if place.correlated.generator]
     _say_some("generated", drawn)
     _say_some("left out", imported.left_out)
     variables = "".join(f"{variable}=... " for variable in dict(imported.passwords))
@@ -264,7 +264,7 @@ def _values_taken(places: Sequence[Place]) -> Table:
     for column in ("value", "used in", "taken from", "proof"):
         table.add_column(column, overflow="fold")
     for place in places:
-        value = place.found
+        value = place.correlated
         if value.rule is not None:
             proof = "both recordings" if value.recordings > 1 else "this recording only"
             table.add_row(*map(escape, (value.value, str(place), f"{value.rule} of {value.source}", proof)))

@@ -86,7 +86,7 @@ class HostProbe:
     """What a host is like before anything is started there."""
 
     python: tuple[int, int]
-    found: str
+    installed: str
     """Version of Loadstone that its interpreter has with the engine; empty without."""
     free_mib: int
     cores: int
@@ -144,9 +144,9 @@ async def install(name: str, host: HostSpec, facts: HostProbe, wheel: Path | Non
     this_version = version("loadstone")
     if host.python or not host.ssh:
         python = host.python or sys.executable
-        if host.python and facts.found != this_version:
+        if host.python and facts.installed != this_version:
             raise FleetError(
-                f"{python} on {name} needs Loadstone {facts.found or 'not'} with the engine, but has {this_version}."
+                f"{python} on {name} needs Loadstone {facts.installed or 'not'} with the engine, but has {this_version}."
             )
         return python
     if wheel is None:

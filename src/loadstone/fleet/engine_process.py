@@ -100,7 +100,7 @@ async def _answer(engine: Engine, request: Json, answers: IO[str]) -> None:
 class ProcessFleet:
     """A fleet whose engine is a process."""
 
-    words: Sequence[str]
+    argv: Sequence[str]
     """The engine's command."""
     head: str
     """HOST:PORT of its cluster's head; the cluster is gone when that takes no connections."""
@@ -166,7 +166,7 @@ class ProcessFleet:
     async def _started(self) -> asyncio.subprocess.Process:
         if self.process is None:
             self.process = await launch.start(
-                *self.words,
+                *self.argv,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,

@@ -97,14 +97,14 @@ class OpenFleet:
             raise FleetError(f"The fleet has no host of role `witness` besides {' and '.join(named)}. Add one.")
         if named:
             return chosen(*(self._system_host(name) for name in named), witness=witness, spec=spec)
-        witness_hosts = self._at(witness)
+        witness_hosts = self._hosts_at(witness)
         if len({self.hosts[name].spec.address for name in self.dealer.rooms if name not in witness_hosts}) < 2:
             return None
         first = self._system_host(self._dealt(spec, together, witness_hosts))
-        second = self._system_host(self.dealer.host_of([size_of(spec)], witness_hosts | self._at(first)))
+        second = self._system_host(self.dealer.host_of([size_of(spec)], witness_hosts | self._hosts_at(first)))
         return chosen(first, second, witness=witness, spec=spec)
 
-    def _at(self, host: FleetHost) -> set[str]:
+    def _hosts_at(self, host: FleetHost) -> set[str]:
         """Hosts that are the same machine as one."""
         return {name for name, peer in self.hosts.items() if peer.spec.address == host.spec.address}
 

@@ -72,13 +72,13 @@ class RemoteMachine(MachineFiles, MachineCounters):
 
     host: Supervised
     name: str
-    made: MachineDescription
+    description: MachineDescription
     state: MachineState = field(init=False)
     """As its supervisor reported it last."""
     facts: Json = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.receive(self.made.state)
+        self.receive(self.description.state)
 
     def receive(self, state: MachineState) -> None:
         """Takes the state that its supervisor reports."""
@@ -91,27 +91,27 @@ class RemoteMachine(MachineFiles, MachineCounters):
     @property
     def about(self) -> str:
         """What it is, and where."""
-        return f"{self.made.about} on {self.host.name}"
+        return f"{self.description.about} on {self.host.name}"
 
     @property
     def listen(self) -> str:
         """Where its services listen."""
-        return self.made.listen
+        return self.description.listen
 
     @property
     def address(self) -> str:
         """Where all hosts of the fleet reach it."""
-        return self.made.address
+        return self.description.address
 
     @property
     def files(self) -> str:
         """A folder there."""
-        return self.made.files
+        return self.description.files
 
     @property
     def comes_back(self) -> bool:
         """As its platform has it."""
-        return self.made.comes_back
+        return self.description.comes_back
 
     @property
     def recovery(self) -> Mapping[str, float]:

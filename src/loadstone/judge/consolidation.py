@@ -32,7 +32,7 @@ class Maxima:
         return RateMaxima(float(self.app), float(self.web), float(self.mail))
 
     @classmethod
-    def of(cls, app: float, web: float, mail: float) -> "Maxima":
+    def from_scores(cls, app: float, web: float, mail: float) -> "Maxima":
         """From numbers, with two decimals."""
         return cls(*(rounded(Decimal(repr(value))) for value in (app, web, mail)))
 
@@ -54,7 +54,7 @@ class TileFigures:
     qos_idle: Decimal
 
     @classmethod
-    def of(cls, rates: Mapping[str, float], shares: Mapping[str, float]) -> "TileFigures":
+    def from_figures(cls, rates: Mapping[str, float], shares: Mapping[str, float]) -> "TileFigures":
         """From measured rates and shares, rounded as they are reported."""
         figures = {**rates, **{f"qos_{name}": share for name, share in shares.items()}}
         return cls(**{name: rounded(Decimal(repr(float(value)))) for name, value in figures.items()})

@@ -68,7 +68,7 @@ def outage_of(
     later = [line for line in lines if line.end_ns is None or line.end_ns > fault_ns]
     served = [line.end_ns for line in later if _is_good(line) and line.intended_ns > fault_ns]
     good = sorted(line.end_ns for line in later if line.end_ns is not None and _is_good(line))
-    silences = _Silences.of(before, good, (fault_ns, until_ns if steady_end_ns is None else steady_end_ns))
+    silences = _Silences.measure(before, good, (fault_ns, until_ns if steady_end_ns is None else steady_end_ns))
     spans = [(line, line.intended_ns, line.end_ns or until_ns) for line in later if not _is_good(line)]
     if served:
         limits_ns = _limits_ns(lines, before, fault_ns)
@@ -149,7 +149,7 @@ class _Silences:
     """From what length on a silence is the fault's."""
 
     @classmethod
-    def of(cls, before: Sequence[OperationLine], good: Sequence[int], edges_ns: tuple[int, int]) -> "_Silences":
+    def measure(cls, before: Sequence[OperationLine], good: Sequence[int], edges_ns: tuple[int, int]) -> "_Silences":
         """The silences about a fault; `at` is its instant, and that from which nobody need be answered."""
         fault_ns, end_ns = edges_ns
         ends = sorted(line.end_ns or 0 for line in before)

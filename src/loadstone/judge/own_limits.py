@@ -35,7 +35,7 @@ def _percentile(limit: PercentileLimit, figures: IterationFigures) -> Check:
     """
     times = _times(limit.operation, figures)
     title = f"p{limit.percentile:g} of {limit.operation or 'all operations'}"
-    known, largest = times.at(limit.percentile), times.at_most(limit.percentile)
+    known, largest = times.value_at(limit.percentile), times.at_most(limit.percentile)
     if largest is None:
         check = at_most(CheckId.PERCENTILE, 0.0, limit.most_s, "s", Weight.INVALID, DECLARED, "no sample", title)
         return replace(check, outcome=Outcome.BROKEN)

@@ -63,7 +63,7 @@ def maxima_of(result: Result) -> Maxima:
     tile = result.manifest.tile
     if tile is None:
         raise _no_tiles(result)
-    return Maxima.of(tile.maxima.app, tile.maxima.web, tile.maxima.mail)
+    return Maxima.from_scores(tile.maxima.app, tile.maxima.web, tile.maxima.mail)
 
 
 def judge_tiles(result: Result) -> TilesVerdict:
@@ -115,7 +115,7 @@ def _measured(result: Result, number: int) -> TileFigures:
         "mail": _share([operation for operation in _operations(mail) if operation.name in COUNTED_MAIL]),
         "idle": _share(_operations(idle)),
     }
-    return TileFigures.of(rates, shares)
+    return TileFigures.from_figures(rates, shares)
 
 
 def _figures(result: Result, number: int, kind: TileLoadKind) -> IterationFigures | None:

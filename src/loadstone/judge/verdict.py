@@ -20,7 +20,7 @@ def headline_of(figures: IterationFigures) -> Headline | None:
     if rate is None or not (figures.requests or figures.answered):
         return None
     failed = sum(operation.error_count for operation in figures.operations)
-    p50_s, p95_s, p99_s = (figures.response.at(percentile) for percentile in (50.0, 95.0, 99.0))
+    p50_s, p95_s, p99_s = (figures.response.value_at(percentile) for percentile in (50.0, 95.0, 99.0))
     reconnects, resent = (figures.connections.get(name, 0) for name in ("reconnects", "resent"))
     errors_pct = 100 * failed / max(1, figures.requests) if figures.is_disclosed else None
     return Headline(figures.requests, rate, p50_s, p95_s, p99_s, errors_pct, reconnects, resent)

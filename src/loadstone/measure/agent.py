@@ -100,13 +100,13 @@ class AgentGauge:
 
 @dataclass(frozen=True)
 class _Web:
-    at: Endpoint
+    endpoint: Endpoint
     trusting: ssl.SSLContext | None
     token: str
 
     async def ask(self, timeout_s: float) -> Json:
         headers = {"authorization": f"Bearer {self.token}"} if self.token else {}
-        return _read(await get(self.at, PATH, timeout_s, headers, self.trusting))
+        return _read(await get(self.endpoint, PATH, timeout_s, headers, self.trusting))
 
 
 @dataclass(frozen=True)

@@ -54,17 +54,17 @@ class Monitor:
         """Samples until it is cancelled."""
         started = time.monotonic()
         self._listeners = await asyncio.to_thread(listeners, self.ports) if self.ports else ()
-        self._last = await self._look()
+        self._last = await self._read()
         turn = 1
         while True:
             await asyncio.sleep(max(0.0, started + turn * MONITOR_INTERVAL_S - time.monotonic()))
-            now = await self._look()
+            now = await self._read()
             sample = SAMPLE.validate_python(_difference(self._last, now))
             self.write(sample if self.knows_all else replace(sample, ours_cores=None, known_cores=sample.ours_cores))
             self._last = now
             turn += 1
 
-    async def _look(self) -> Json:
+    async def _read(self) -> Json:
         """This host first, since nothing there waits; then all others at once."""
         counted = _counters(self.roles(), self._listeners)
         stations = _each({role: meter.read() for role, meter in self.meters.items()})

@@ -29,13 +29,13 @@ _BUSY = TypeAdapter(_Busy)
 class Meter:
     """Where a service says how busy it is."""
 
-    at: Endpoint
+    endpoint: Endpoint
     path: str
 
     async def read(self) -> Json | None:
         """`{workers, at_ns, busy_ns}`, or None when it does not answer in time, or with something else."""
         with contextlib.suppress(OSError, ValueError):  # pydantic's errors are ValueErrors
-            return dict(_BUSY.validate_json(await get(self.at, self.path, STATION_TIMEOUT_S)))
+            return dict(_BUSY.validate_json(await get(self.endpoint, self.path, STATION_TIMEOUT_S)))
         return None
 
 

@@ -31,7 +31,7 @@ class ServiceStatus(Protocol):
 class StatusMeter:
     """Where a service says what, and how that is read."""
 
-    at: Endpoint
+    endpoint: Endpoint
     path: str
     reads: Callable[[str], ServiceStatus]
 
@@ -41,7 +41,7 @@ class StatusMeter:
         """
         with contextlib.suppress(OSError, ValueError):
             read_s = time.monotonic()
-            return read_s, self.reads((await get(self.at, self.path, STATUS_TIMEOUT_S)).decode(errors="replace"))
+            return read_s, self.reads((await get(self.endpoint, self.path, STATUS_TIMEOUT_S)).decode(errors="replace"))
         return None
 
 

@@ -58,7 +58,7 @@ class Distribution:
     lost: int = 0
     """Operations of which it is only known that they lasted for so long at least."""
 
-    def at(self, percentile: float) -> float | None:
+    def value_at(self, percentile: float) -> float | None:
         """The time at one of the kept percentiles; None where there are too few samples for it."""
         is_extreme = percentile >= 100
         beyond = self.count * (100 - percentile) / 100
@@ -66,7 +66,7 @@ class Distribution:
 
     def at_most(self, percentile: float) -> float | None:
         """The same, or the largest time where there are too few samples: never too small."""
-        known = self.at(percentile)
+        known = self.value_at(percentile)
         return self.percentiles_s.get(100.0) if known is None else known
 
 

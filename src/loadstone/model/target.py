@@ -74,7 +74,7 @@ class Identity:
     key: str
 
     @classmethod
-    def of(cls, certificate: Path | None, key: Path | None) -> "Identity | None":
+    def from_files(cls, certificate: Path | None, key: Path | None) -> "Identity | None":
         """From the paths of both, or of one file that holds both; None without any. Raises UsageError."""
         if certificate is None:
             if key is not None:

@@ -32,7 +32,7 @@ class PlatformKind:
     """What makes its machines."""
     fitting: frozenset[str] = frozenset()
     """Settings of `MachineSpec` that its machines have, beside those that all have."""
-    own: type[Section] = field(default=Section)
+    settings_section: type[Section] = field(default=Section)
     """Settings that are its own; those that several platforms have are alike in all of them."""
     installs: bool = False
     """Whether it makes images with a distribution's packages."""
@@ -46,7 +46,7 @@ class PlatformKind:
     @property
     def settings(self) -> frozenset[str]:
         """All that can be said of its machines."""
-        return EVERY | self.fitting | frozenset(self.own.model_fields)
+        return EVERY | self.fitting | frozenset(self.settings_section.model_fields)
 
 
 def own_settings(machine: MachineSpec, kind: type[OwnSettings]) -> OwnSettings:

@@ -38,7 +38,7 @@ def machine_kind() -> type[MachineSpec]:
     extra_fields: dict[str, Any] = {
         name: (field.annotation, field)
         for kind in platform_kinds().values()
-        for name, field in kind.own.model_fields.items()
+        for name, field in kind.settings_section.model_fields.items()
     }
     described = f"{', '.join(f'`{name}`' for name in names[:-1])} or `{names[-1]}`"
     named: Any = (Literal[names], Field(default=PROCESS, description=described))

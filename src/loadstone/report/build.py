@@ -151,7 +151,7 @@ def _iteration(workload: WorkloadResult, iteration: Iteration, verdict: ReportDo
         "endings": [asdict(row) for row in ending_rows(iteration.ledger)],
         "sessions": dict(figures.sessions),
         "wires": dict(figures.connections),
-        "driver_lag_p99_s": figures.lag.at(99.0),
+        "driver_lag_p99_s": figures.lag.value_at(99.0),
         "driver_cpu": list(figures.driver_cpu),
         "steady_s": figures.steady_s,
         "errors": list(figures.samples),

@@ -34,7 +34,7 @@ class ReportContext:
 
     def verdict_of(self, workload: WorkloadResult) -> WorkloadVerdict | None:
         """The verdict on a workload; None where there is none."""
-        return self.result.verdict.of(workload.id.label) if self.result.verdict else None
+        return self.result.verdict.find_workload(workload.id.label) if self.result.verdict else None
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class Holdings:
     """By ledger, as topologies declare them; what is not there is nothing."""
     rules: tuple[TableRule, ...] = ()
 
-    def of(self, ledger: str) -> HeldTotal:
+    def get_total(self, ledger: str) -> HeldTotal:
         """One ledger's total."""
         return self.totals.get(ledger, HeldTotal())
 
@@ -73,7 +73,7 @@ def write_audits(folders: Mapping[str, RunFolder], before: Holdings | None, afte
         return
     broken = [f"not so: {rule.rule} ({rule.broken} times)" for rule in after.rules if rule.broken]
     for kind, folder in folders.items():
-        begin, end = before.of(kind), after.of(kind)
+        begin, end = before.get_total(kind), after.get_total(kind)
         total = (int(end.sum, 16) - int(begin.sum, 16)) % HASHES
         content = {"what": kind, "count": end.count - begin.count, "sum": f"{total:016x}", "broken_rules": broken}
         folder.write(AUDIT, content)

@@ -103,7 +103,7 @@ def _wrong_version(schema: int) -> DriverError:
 class Task:
     """What a driver is told to do: its words and the document it reads."""
 
-    words: tuple[str, ...]
+    argv: tuple[str, ...]
     document: DriverDocument
     is_told: bool = False
     """Whether it waits for a word after its document."""
@@ -156,7 +156,7 @@ async def driving(task: Task, log: Path, role: str = "driver", cores: str = "") 
         process = await launch.start(
             *(on_cores(cores.replace(",", "+")) if cores else ()),
             driver(),
-            *task.words,
+            *task.argv,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,

@@ -389,7 +389,7 @@ class DataSize:
     sessions: int
     rows: Mapping[str, int]
 
-    def of(self, fixed: int | None, per_session: float | None, kind: str | None = None) -> int:
+    def count_rows(self, fixed: int | None, per_session: float | None, kind: str | None = None) -> int:
         """A number as it is declared: fixed, for each session, or of the rows of a kind."""
         if kind is not None:
             return self.rows[kind]
@@ -406,13 +406,13 @@ def _value(name: str, value: Value, size: DataSize, index: dict[str, int]) -> Js
 def _generator(value: Value, size: DataSize) -> Json:
     match value:
         case Uniform():
-            top = size.of(value.max, value.max_per_session, value.max_of)
+            top = size.count_rows(value.max, value.max_per_session, value.max_of)
             return {"kind": "uniform", "min": value.min, "max": max(top, value.min), "digits": value.digits}
         case Exponential():
-            top = size.of(value.max, None, value.max_of)
+            top = size.count_rows(value.max, None, value.max_of)
             return {"kind": "exponential", "max": top, "mean_share": value.mean_share}
         case Zipf():
-            n = size.of(value.n, value.n_per_session)
+            n = size.count_rows(value.n, value.n_per_session)
             return {"kind": "zipf", "n": n, "alpha": value.alpha, "first": value.first, "digits": value.digits}
         case User():
             settings = {"per_session": value.per_session, "first": value.first, "digits": value.digits}

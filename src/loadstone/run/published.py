@@ -45,7 +45,7 @@ def import_published(file: Path, sessions: Mapping[str, int], results: Path, nam
     manifest = make_manifest(
         name=name,
         imported=ImportedFrom(file.name, hashlib.sha256(read_bytes(file)).hexdigest()),
-        profile=ProfileRecord.of(profile, "as published"),
+        profile=ProfileRecord.from_profile(profile, "as published"),
         seed=0,
         driver_threads=0,
         system=SystemRecord(SystemKind.PUBLISHED),

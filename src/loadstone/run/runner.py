@@ -129,7 +129,7 @@ async def _execute(
         cores = driver_cores(spec)
         folder.change(driver_cores=cores)
         executor = Executor(testbed, listener, spec.joining, fleet, cores)
-        with signals.told(executor.interrupt):
+        with signals.report_to(executor.interrupt):
             status, reason = await _play(spec, folder, executor, begin)
         # What machines say of themselves may have changed: which side of a pair serves, how long it held its outputs.
         folder.change(machines=testbed.facts())
@@ -247,7 +247,7 @@ def _manifest(spec: RunSpec) -> Manifest:
     parts = spec.parts
     return make_manifest(
         name=spec.name,
-        profile=ProfileRecord.of(spec.profile),
+        profile=ProfileRecord.from_profile(spec.profile),
         seed=spec.seed,
         driver_threads=spec.threads,
         joining_drivers=spec.joining.drivers if spec.joining else 0,

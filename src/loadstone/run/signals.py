@@ -69,7 +69,7 @@ class Signals:
         self._loop.call_soon_threadsafe(self._hear)
 
     @contextmanager
-    def told(self, tell: Callable[[], object]) -> Iterator[None]:
+    def report_to(self, tell: Callable[[], object]) -> Iterator[None]:
         """Tells somebody of every signal until the block ends; after that there is only the way down."""
         self._act = tell
         try:

@@ -90,14 +90,14 @@ class ResultFolder:
 
     def run(self, label: str, iteration: int) -> RunFolder:
         """Makes the folder of one iteration of a workload. Raises StoreError."""
-        folder = self.of(label, iteration)
+        folder = self.locate_run(label, iteration)
         try:
             folder.path.mkdir()
         except OSError as error:
             raise StoreError(f"{folder.path} cannot be created: {error.strerror}.") from None
         return folder
 
-    def of(self, label: str, iteration: int) -> RunFolder:
+    def locate_run(self, label: str, iteration: int) -> RunFolder:
         """The folder of one iteration of a workload."""
         return RunFolder(self.path / RUNS / f"{label}-{iteration}")
 

@@ -74,9 +74,13 @@ def lasting(operations: Sequence[OperationTotals]) -> Distribution:
     if estimated is None:
         return NOTHING
     answered = sum(operation.answered.count for operation in operations)
-    percentiles = {percent: time_us / 1e6 for percent in PERCENTILES if (time_us := estimated.at(percent)) is not None}
+    percentiles = {
+        percent: time_us / 1e6 for percent in PERCENTILES if (time_us := estimated.value_at(percent)) is not None
+    }
     percentiles[100.0] = max(operation.answered.max_ns for operation in operations) / 1e9
-    points = ((time_us / 1e6, percent / 100) for percent in CURVE if (time_us := estimated.at(percent)) is not None)
+    points = (
+        (time_us / 1e6, percent / 100) for percent in CURVE if (time_us := estimated.value_at(percent)) is not None
+    )
     return Distribution(
         count=answered,
         mean_s=_mean_s(operations, estimated.mean_us),

@@ -42,7 +42,7 @@ class Estimate:
     mean_us: float | None
     """None where more operations than `MOST_UNKNOWN` may last longer than all that was seen."""
 
-    def at(self, percentile: float) -> float | None:
+    def value_at(self, percentile: float) -> float | None:
         """The least time in microseconds that so many per cent of operations keep; None where that is not known."""
         place = int(np.searchsorted(self.shares, percentile / 100 - 1e-12))
         return float(self.times_us[place]) if place < len(self.times_us) else None

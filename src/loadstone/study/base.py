@@ -58,7 +58,7 @@ class WorkloadRuns:
         """Where the study's folder is made."""
         return self.spec.results
 
-    def of(self, request: RunRequest, runs: Path) -> RunSpec:
+    def make_spec(self, request: RunRequest, runs: Path) -> RunSpec:
         """The specification of one run. Raises UsageError when a setting does not fit."""
         parts = tuple(part for part in self.spec.parts if part.workload.name == request.workload)
         seed = seed_of_run(self.spec.seed, request.seed)
@@ -67,11 +67,11 @@ class WorkloadRuns:
 
     def check(self, request: RunRequest) -> None:
         """Says what cannot be run before anything is started; raises LoadstoneError."""
-        check(self.of(request, Path()))
+        check(self.make_spec(request, Path()))
 
     async def run(self, request: RunRequest, runs: Path, listener: Listener, begin: Begin) -> Path:
         """Makes a run into a folder below `runs`. Raises LoadstoneError."""
-        return await run(self.of(request, runs), listener, begin)
+        return await run(self.make_spec(request, runs), listener, begin)
 
     def summarize(self, request: RunRequest, result: Result) -> RunSummary:
         """What came of it."""
@@ -97,7 +97,7 @@ class WorkloadRuns:
         """Fields of the study's manifest."""
         spec = self.spec
         return {
-            "profile": ProfileRecord.of(spec.profile),
+            "profile": ProfileRecord.from_profile(spec.profile),
             "seed": spec.seed,
             "driver_threads": spec.threads,
             "system": system_record(spec.system),
@@ -133,7 +133,7 @@ class TileRuns:
         """How long runs are."""
         return self.spec.profile
 
-    def of(self, request: RunRequest, runs: Path) -> TilesSpec:
+    def make_spec(self, request: RunRequest, runs: Path) -> TilesSpec:
         """The specification of one run."""
         loads = tile_loads(tenths_of(request))
         seed = seed_of_run(self.spec.seed, request.seed)
@@ -144,7 +144,7 @@ class TileRuns:
 
     async def run(self, request: RunRequest, runs: Path, listener: Listener, begin: Begin) -> Path:
         """Makes a run into a folder below `runs`. Raises LoadstoneError."""
-        return await run_tiles(self.of(request, runs), listener, begin)
+        return await run_tiles(self.make_spec(request, runs), listener, begin)
 
     def summarize(self, request: RunRequest, result: Result) -> RunSummary:
         """What came of it."""
@@ -169,7 +169,7 @@ class TileRuns:
         software = {"database": spec.database, "imap": spec.imap, "store": spec.store}
         settings = {"machine": described(spec.machine), **software}
         return {
-            "profile": ProfileRecord.of(spec.profile),
+            "profile": ProfileRecord.from_profile(spec.profile),
             "seed": spec.seed,
             "driver_threads": 1,
             "system": SystemRecord(SystemKind.TILES, settings),

@@ -26,7 +26,7 @@ class Failures:
     good: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, runs: Sequence[RunSummary]) -> "Failures":
+    def count(cls, runs: Sequence[RunSummary]) -> "Failures":
         """The failures of valid runs; a run that ended nothing has no shares."""
         shares = {name: tuple(run.metrics[name] for run in runs if name in run.metrics) for name in ("errors", "good")}
         return cls(len(runs), sum(run.passed for run in runs), **shares)
@@ -120,7 +120,7 @@ def compare_paired(pairs: Sequence[tuple[RunSummary, RunSummary]]) -> FailureCom
     """Compares the failures of valid runs that were made in pairs (a, b); None without a pair."""
     if not pairs:
         return None
-    a, b = (Failures.of([pair[side] for pair in pairs]) for side in (0, 1))
+    a, b = (Failures.count([pair[side] for pair in pairs]) for side in (0, 1))
     only = [first.passed for first, second in pairs if first.passed != second.passed]
     passing = float(scipy.stats.binomtest(sum(only), len(only), alternative="greater").pvalue) if only else 1.0
     return _comparison(a, b, _rise(a.errors, b.errors), _rise(b.good, a.good), passing)

@@ -180,7 +180,7 @@ class Scalability:
     contention: float
     coherency: float
 
-    def at(self, sessions: float) -> float:
+    def predict(self, sessions: float) -> float:
         """Throughput with so many sessions."""
         return float(_law(np.asarray(sessions), self.alone, self.contention, self.coherency))
 

@@ -31,7 +31,7 @@ class Progress:
 
     name: str
     done: int
-    kept: int
+    reused: int
     """Of those done, taken over from before an interruption."""
     left: int
     """About how many are still to be made, the next one included."""

@@ -53,7 +53,7 @@ class Model:
     base: Mapping[float, tuple[float, float]]
     """By share of operations: the quantile measured at the lowest load, and what the centre alone has there."""
 
-    def at(self, load: float) -> tuple[float, float]:
+    def predict(self, load: float) -> tuple[float, float]:
         """Throughput and mean response time."""
         if self.load == "rate":
             rate = self._rate(load)
@@ -100,7 +100,7 @@ class Model:
         low, high = 1.0, MOST_TIMES * self.centre.capacity * (self.think_s + self.fixed_s + self.centre.demand_s) + 1
         for _ in range(40):
             middle = math.sqrt(low * high)
-            low, high = (middle, high) if self.at(middle)[0] < throughput else (low, middle)
+            low, high = (middle, high) if self.predict(middle)[0] < throughput else (low, middle)
         return low
 
 
@@ -142,7 +142,7 @@ def fit(runs: Sequence[RunSummary], load: str, resource: tuple[str, str]) -> Mod
 
     def off(parameters: np.ndarray) -> np.ndarray:
         model = _with(first, parameters)
-        predicted = np.array([min(model.at(load)[1], 1e6) for load in loads])
+        predicted = np.array([min(model.predict(load)[1], 1e6) for load in loads])
         return np.asarray(np.log(predicted / response_s))
 
     start_s = max(1e-9, float(np.min(response_s)) - demand_s)

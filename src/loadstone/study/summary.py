@@ -136,7 +136,7 @@ class RunSummary:
 def summarize(request: RunRequest, result: Result) -> RunSummary:
     """What came of a run of one workload, from its result as kept and judged."""
     (workload,) = result.workloads
-    verdict = result.verdict.of(workload.id.label) if result.verdict else None
+    verdict = result.verdict.find_workload(workload.id.label) if result.verdict else None
     assert verdict is not None, "a run of a study is judged before it is summarized"
     checks = _each_once(iteration.checks for iteration in verdict.iterations)
     each = [metrics_of(iteration) for iteration in workload.iterations]
@@ -242,11 +242,11 @@ def metrics_of(iteration: Iteration) -> dict[str, float]:
     metrics: dict[str, float | None] = {
         "throughput": figures.throughput_per_s,
         "response_mean": figures.response.mean_s,
-        **{f"response_p{percent:g}": figures.response.at(percent) for percent in (50.0, 90.0, 95.0, 99.0)},
-        "service_p99": figures.service.at(99.0),
+        **{f"response_p{percent:g}": figures.response.value_at(percent) for percent in (50.0, 90.0, 95.0, 99.0)},
+        "service_p99": figures.service.value_at(99.0),
         **shares_of(figures),
         "driver_cpu": 100 * max(figures.driver_cpu) if figures.driver_cpu else None,
-        "driver_lag_p99": figures.lag.at(99.0),
+        "driver_lag_p99": figures.lag.value_at(99.0),
         **_used(iteration),
     }
     if figures.steady_s:

@@ -154,14 +154,14 @@ def _repeatedly(send: Callable[[], Awaitable[None]]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Collector:
-    at: Endpoint
+    endpoint: Endpoint
     path: str
     trusting: ssl.SSLContext | None
 
     async def take(self, body: bytes) -> None:
         """Sends a message. Raises OSError, and ValueError for an answer that does not say that it was taken."""
         headers = {"content-type": "application/x-protobuf"}
-        answer = await ask("POST", self.at, self.path, COLLECTOR_TIMEOUT_S, headers, body, self.trusting)
+        answer = await ask("POST", self.endpoint, self.path, COLLECTOR_TIMEOUT_S, headers, body, self.trusting)
         if not 200 <= answer.status < 300:
             raise ValueError(f"it answers {answer.status} {answer.reason}")
 

@@ -73,5 +73,5 @@ def _figures(result: Result, workload: WorkloadResult) -> list[Figure]:
 
 
 def _verdict(result: Result, workload: WorkloadResult) -> str:
-    verdict = result.verdict.of(workload.id.label) if result.verdict else None
+    verdict = result.verdict.find_workload(workload.id.label) if result.verdict else None
     return verdict.verdict if verdict else "not judged"

@@ -38,32 +38,34 @@ def test_all_published_tiles_are_exact() -> None:
 def test_published_quality_of_the_web_is_its_share_of_good_pages() -> None:
     for row in board():
         good, others = int(row["web_good"]), int(row["web_tol"]) + int(row["web_fail"])
-        tile = TileFigures.of(
+        tile = TileFigures.from_figures(
             {"app": 0, "web": 0, "mail": 0}, {"app": 1, "web": good / (good + others), "mail": 1, "idle": 1}
         )
         assert tile.qos_web == Decimal(row["qos_web"]), row["tile"]
 
 
 def test_rates_are_rounded_before_they_are_divided_and_scores_are_not_before_they_are_summed() -> None:
-    exact = TileFigures.of(
+    exact = TileFigures.from_figures(
         {"app": 33.405, "web": 53.604999, "mail": 88.26}, {"app": 1, "web": 1, "mail": 1, "idle": 0.995}
     )
     assert (exact.app, exact.web, exact.qos_idle) == (Decimal("33.41"), Decimal("53.60"), Decimal("1.00"))
-    third = Maxima.of(3, 3, 3)
-    tiles = [TileFigures.of({"app": 1, "web": 1, "mail": 1.01}, {"app": 1, "web": 1, "mail": 1, "idle": 1})] * 3
+    third = Maxima.from_scores(3, 3, 3)
+    tiles = [
+        TileFigures.from_figures({"app": 1, "web": 1, "mail": 1.01}, {"app": 1, "web": 1, "mail": 1, "idle": 1})
+    ] * 3
     scored = consolidation(tiles, third)
     assert [tile.shown for tile in scored.tiles] == [Decimal("33.44")] * 3
     assert scored.score == Decimal("100.33")  # three times 33.444 is more than three times what is shown
 
 
 def test_half_a_cent_goes_up() -> None:
-    tile = TileFigures.of({"app": 1, "web": 1, "mail": 1}, {"app": 0.98, "web": 1, "mail": 1, "idle": 1})
-    assert consolidation([tile], Maxima.of(1, 1, 1)).tiles[0].shown_qos == Decimal("1.00")  # 0.995
+    tile = TileFigures.from_figures({"app": 1, "web": 1, "mail": 1}, {"app": 0.98, "web": 1, "mail": 1, "idle": 1})
+    assert consolidation([tile], Maxima.from_scores(1, 1, 1)).tiles[0].shown_qos == Decimal("1.00")  # 0.995
 
 
 @given(st.lists(st.floats(0, 1), min_size=4, max_size=4))
 def test_quality_lies_between_its_worst_and_its_best_part(shares: list[float]) -> None:
-    tile = TileFigures.of(
+    tile = TileFigures.from_figures(
         {"app": 0, "web": 0, "mail": 0}, dict(zip(("app", "web", "mail", "idle"), shares, strict=True))
     )
     qos = consolidation([tile]).tiles[0].qos
@@ -130,7 +132,7 @@ def test_one_group_alone_cannot_be_tested() -> None:
 def test_scatter_is_that_of_counted_operations() -> None:
     """By simulation: three independent Poisson counts over a window."""
     chance = random.Random(1)
-    seconds, most = 20.0, Maxima.of(17, 11, 18)
+    seconds, most = 20.0, Maxima.from_scores(17, 11, 18)
     scores = []
     for _ in range(4000):
         rates = {
@@ -138,6 +140,6 @@ def test_scatter_is_that_of_counted_operations() -> None:
             for name, rate in (("app", 17), ("web", 11), ("mail", 18))
         }
         scores.append(100 / 3 * (rates["app"] / 17 + rates["web"] / 11 + rates["mail"] / 18))
-    tile = TileFigures.of({"app": 17, "web": 11, "mail": 18}, {"app": 1, "web": 1, "mail": 1, "idle": 1})
+    tile = TileFigures.from_figures({"app": 17, "web": 11, "mail": 18}, {"app": 1, "web": 1, "mail": 1, "idle": 1})
     assert scatter([tile], most, seconds) == pytest.approx(statistics.stdev(scores), rel=0.05)
     assert scatter([tile] * 4, most, seconds) == pytest.approx(2 * scatter([tile], most, seconds))

@@ -41,7 +41,7 @@ def pair_of(*sides: SaidSide) -> PairMachine:
 
     parts: Any = None
     held = [cast(Side, side) for side in sides]
-    made = PairMachine(parts, parts, parts, sides=held, beside=refuse, lose_store=lose_store)
+    made = PairMachine(parts, parts, parts, sides=held, make_secondary=refuse, lose_store=lose_store)
     made.__dict__["context"] = type("Context", (), {"name": "one"})
     return made
 
@@ -55,7 +55,7 @@ def test_a_survivor_is_not_ended_while_the_primary_that_is_gone_seems_to_be_up(
     pair = pair_of(primary, survivor)
 
     async def keep() -> None:
-        async with pair.kept():
+        async with pair.keep_running():
             for _ in range(20):
                 await asyncio.sleep(0)
 
@@ -75,7 +75,7 @@ def test_a_side_that_serves_alone_gets_another(last: str, monkeypatch: pytest.Mo
     pair = pair_of(primary, gone)
 
     async def keep() -> None:
-        async with pair.kept():
+        async with pair.keep_running():
             for _ in range(20):
                 await asyncio.sleep(0)
 

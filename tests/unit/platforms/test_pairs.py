@@ -55,7 +55,7 @@ def test_an_agent_that_follows_is_told_whom() -> None:
 
 def test_a_side_whose_other_is_on_another_host_has_papers_a_witness_and_a_shorter_line() -> None:
     apart = RemotePeer("10.0.0.2", "10.0.0.4:99", Path("/p/c"), Path("/p/k"), Path("/p/a"))
-    layout = replace(LAYOUT, apart=apart, nic=replace(LAYOUT.nic, mtu=1450))
+    layout = replace(LAYOUT, remote=apart, nic=replace(LAYOUT.nic, mtu=1450))
     words = " ".join(agent("loadstone-pair", layout, FILES, "tap1", None))
     assert "--witness 10.0.0.4:99 --listen 10.0.0.2:0" in words
     assert f"--tap-in /run/netns/{LAYOUT.nic.namespace}" in words
@@ -135,5 +135,5 @@ def test_processors_that_differ_are_told_and_refuse_nothing(
     names: list[str], clocks_mhz: list[float], found: list[str]
 ) -> None:
     told = unlike(names, clocks_mhz)
-    assert [one.what for one in told] == found
+    assert [one.matter for one in told] == found
     assert refusal(told) == ""

@@ -85,10 +85,10 @@ def test_users_come_from_one_address_unless_more_are_asked_for_or_ports_run_out(
 
 def test_a_plan_holds_the_paths_of_a_client_certificate_alone(tmp_path: Path) -> None:
     (tmp_path / "cert.pem").write_text("a certificate")
-    target = Target(Endpoint("127.0.0.1", 80), None, identity=Identity.of(tmp_path / "cert.pem", None))
+    target = Target(Endpoint("127.0.0.1", 80), None, identity=Identity.from_files(tmp_path / "cert.pem", None))
     assert target_plan(target)["identity"] == {
         "certificate": str(tmp_path / "cert.pem"),
         "key": str(tmp_path / "cert.pem"),
     }
     with pytest.raises(UsageError, match="Add --cert FILE"):
-        Identity.of(None, tmp_path / "cert.pem")
+        Identity.from_files(None, tmp_path / "cert.pem")

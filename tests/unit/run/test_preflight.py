@@ -193,6 +193,6 @@ def test_a_server_that_demands_a_certificate_is_explained(tmp_path: Path) -> Non
     with pytest.raises(UsageError, match="client certificate"):
         look(GREETING, context, authority_pem=authority)
     files = {"PRIVATE KEY" in file.read_text(): file for file in tmp_path.iterdir() if file.name != reference.AUTHORITY}
-    look(GREETING, context, authority_pem=authority, identity=Identity.of(files[False], files[True]))
+    look(GREETING, context, authority_pem=authority, identity=Identity.from_files(files[False], files[True]))
     with pytest.raises(UsageError, match="cannot be used"):
-        look(GREETING, context, authority_pem=authority, identity=Identity.of(files[False], files[False]))
+        look(GREETING, context, authority_pem=authority, identity=Identity.from_files(files[False], files[False]))

@@ -31,7 +31,7 @@ def test_a_signal_interrupts_what_is_measured_and_is_noted_on_the_way_down(endin
     async def measure() -> tuple[bool, bool]:
         interrupted = asyncio.Event()
         with Signals() as signals:
-            with signals.told(interrupted.set):
+            with signals.report_to(interrupted.set):
                 os.kill(os.getpid(), ending)
                 await asyncio.wait_for(interrupted.wait(), LONGEST_S)
             was_late_at_once = signals.was_heard_late

@@ -140,8 +140,8 @@ def test_without_an_edge_the_bracket_counts_only_where_chance_was_nowhere_seen(s
 
 def test_margins_without_any_noise_are_fitted_too() -> None:
     loads = np.log([90.0, 95.0, 100.0, 100.0, 105.0, 110.0])
-    fit = MarginFit.of(loads, 7 * (loads - math.log(100)))
+    fit = MarginFit.fit_points(loads, 7 * (loads - math.log(100)))
     assert fit is not None
     assert math.exp(fit.at) == pytest.approx(100)
     assert fit.error > 0
-    assert MarginFit.of(loads, -loads) is None
+    assert MarginFit.fit_points(loads, -loads) is None

@@ -143,7 +143,7 @@ def test_a_report_shows_every_cell_and_the_published_rows() -> None:
     answer, _ = found("printenv", serving(), cores=[1, 2], rounds=4, doublings=1)
     shown = list(blocks(answer, None, ()))  # type: ignore[arg-type]
     text = repr(shown)
-    assert all(cell.cell.words in text for cell in answer.cells)
+    assert all(cell.cell.title in text for cell in answer.cells)
     assert "never absolute values" in text
     assert "6-8" in text
 

@@ -152,7 +152,7 @@ def test_text_behind_the_moment_of_a_request_is_sent_as_recorded(tmp_path: Path)
     workload = load(str(tmp_path))
     assert workload.operations["rows"].form == {"_nocache": "{now_ms}441779", "row": "7"}
     assert workload.values["now_ms"].kind == "now"
-    assert [place.missed for place in made.places if not place.found.value] == []
+    assert [place.missed for place in made.places if not place.correlated.value] == []
 
 
 def test_a_text_that_begins_with_an_earlier_moment_is_not_a_moment(tmp_path: Path) -> None:

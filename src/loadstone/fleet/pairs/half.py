@@ -44,7 +44,7 @@ class HostedHalf:
     maker: MachineMaker
     address: str
     """At which other hosts reach this one."""
-    apart: RemotePeer = field(init=False)
+    remote: RemotePeer = field(init=False)
     layout: PairLayout | None = None
     sides: dict[str, "HostedSide"] = field(default_factory=dict)
     witness: asyncio.subprocess.Process | None = None
@@ -52,7 +52,7 @@ class HostedHalf:
 
     def __post_init__(self) -> None:
         credentials = {"certificate": CERTIFICATE, "key": KEY, "authority": AUTHORITY}
-        self.apart = RemotePeer(self.address, "", **{kind: self.folder / file for kind, file in credentials.items()})
+        self.remote = RemotePeer(self.address, "", **{kind: self.folder / file for kind, file in credentials.items()})
 
     @property
     def folder(self) -> Path:
@@ -79,7 +79,7 @@ class HostedHalf:
         """Starts it; HOST:PORT where it answers. Raises FleetError."""
         generations = self.folder / "generations"
         generations.mkdir()
-        credentials = credential_options(self.apart.certificate, self.apart.key, self.apart.authority)
+        credentials = credential_options(self.remote.certificate, self.remote.key, self.remote.authority)
         argv = [pair(), "witness", "--folder", str(generations), "--listen", f"{self.address}:0", *credentials]
         with (self.maker.logs / f"{self.name}-witness.log").open("wb") as log:
             process = await launch.start(
@@ -113,9 +113,9 @@ class HostedHalf:
         await require_platform(spec)
         built = await asyncio.to_thread(image, spec.image)
         nic = await self.maker.fabric.tap(network, spec.mbit_per_s)
-        self.apart = replace(self.apart, witness=witness)
+        self.remote = replace(self.remote, witness=witness)
         disk, cold = PairDisk(spec.disk), own_settings(spec, PairSettings).cold
-        self.layout = PairLayout(self.name, spec.memory, built, nic, may_lock_memory(), disk, self.apart, cold)
+        self.layout = PairLayout(self.name, spec.memory, built, nic, may_lock_memory(), disk, self.remote, cold)
         return HalfFacts(
             folder=str(self.folder),
             tap=nic.interface,
@@ -135,7 +135,7 @@ class HostedHalf:
         """
         first = self._side(side).side
         await boot(first)
-        booted = first.files.of(BOOTED).disk
+        booted = first.files.for_side(BOOTED).disk
         if booted.is_file():
             booted.rename(first.files.disk)
         return first.started
@@ -148,7 +148,7 @@ class HostedHalf:
         """Serves a file to the pair's other hosts; the port. Raises FleetError."""
         path = self.own_file(file)
         stack = AsyncExitStack()
-        port = await stack.enter_async_context(offered(path, self.apart))
+        port = await stack.enter_async_context(offered(path, self.remote))
         self._offers[port] = stack
         return port
 
@@ -158,7 +158,7 @@ class HostedHalf:
 
     async def fetch(self, file: str, host: str, port: int) -> None:
         """Copies a file that another host serves. Raises FleetError."""
-        await fetched(self.own_file(file), host, port, self.apart)
+        await fetched(self.own_file(file), host, port, self.remote)
 
     async def ask_side(self, side: str, request: SideRequest) -> Any:
         """Has a side carry out a message. Raises PlatformError."""

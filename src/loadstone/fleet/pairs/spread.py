@@ -56,7 +56,7 @@ class Homes:
         return self.first, self.second
 
     @property
-    def told(self) -> Json:
+    def disclose(self) -> Json:
         """For the report."""
         return {"host": f"{self.first.name}+{self.second.name}", "witness": self.witness.name}
 
@@ -102,12 +102,12 @@ class SpreadPair:
         async def lose_store() -> None:
             await witness.ask(KillWitness())
 
-        async with goes_on(context, guest, booted, maker.beside, lose_store) as machine:
-            machine.facts.update({**self.homes.told, "addresses": machine.facts.pop("networks")})
+        async with goes_on(context, guest, booted, maker.make_secondary, lose_store) as machine:
+            machine.facts.update({**self.homes.disclose, "addresses": machine.facts.pop("networks")})
             if not all(half.is_known for half in both):
                 await pass_gate(machine, both[0].build)
                 await asyncio.gather(*(side.ask(RememberBuild()) for side in sides))
-            async with machine.kept():
+            async with machine.keep_running():
                 yield machine
 
     def _machines(self) -> list[FleetHost]:
@@ -163,7 +163,7 @@ class _Sides:
     name: str
     spec: MachineSpec
     network: WideNetwork
-    made: Mapping[str, HalfFacts]
+    halves_by_host: Mapping[str, HalfFacts]
     """What sides are made of, by host."""
     halves: Mapping[str, HalfHost]
 
@@ -173,25 +173,25 @@ class _Sides:
 
     def side(self, name: str, home: HalfHost) -> RemoteSide:
         """A side of this name there, not started yet."""
-        half = self.made[home.host.name]
+        half = self.halves_by_host[home.host.name]
         built = Image(self.spec.image, half.image, Path(), half.kernel, Path())
         disk = PairDisk(self.spec.disk)
         layout = PairLayout(self.name, self.spec.memory, built, self.nic(half), half.is_locked, disk)
         return RemoteSide(layout, SideFiles(Path(half.folder), name), half.tap, home=home)
 
-    def beside(self, name: str, primary: Side) -> RemoteSide:
+    def make_secondary(self, name: str, primary: Side) -> RemoteSide:
         """A side on the other host."""
-        (secondary,) = (host for host in self.made if host != primary.place)
+        (secondary,) = (host for host in self.halves_by_host if host != primary.place)
         return self.side(name, self.halves[secondary])
 
     def context(self, here: MachineMaker) -> MachineContext:
         """What a machine here would be made from."""
-        nics = {PUBLIC: self.nic(next(iter(self.made.values())))}
+        nics = {PUBLIC: self.nic(next(iter(self.halves_by_host.values())))}
         return MachineContext(self.name, self.spec, here.logs, here.journal, nics, described(self.spec))
 
     def guest(self, here: MachineMaker) -> Layout:
         """The same for what is told of it."""
-        half = next(iter(self.made.values()))
+        half = next(iter(self.halves_by_host.values()))
         built = Image(self.spec.image, half.image, Path(), half.kernel, Path())
         nowhere = Sockets(Path(), Path(), here.logs / f"{self.name}-a-console.log")
         return Layout(self.name, self.spec, Accelerator.TCG, built, nowhere, ())

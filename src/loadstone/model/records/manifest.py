@@ -59,7 +59,7 @@ class ProfileRecord:
     ramp_down_s: float
 
     @classmethod
-    def of(cls, profile: Profile, name: str | None = None) -> "ProfileRecord":
+    def from_profile(cls, profile: Profile, name: str | None = None) -> "ProfileRecord":
         """From a profile, under another name where that is given."""
         phases = profile.phases
         lengths = (phases.ramp_up_s, phases.warm_up_s, phases.steady_s, phases.ramp_down_s)

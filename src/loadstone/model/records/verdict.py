@@ -211,6 +211,6 @@ class ResultVerdict:
         common = [self.consolidation.verdict] if self.consolidation else []
         return worst([*common, *(workload.verdict for workload in self.workloads)])
 
-    def of(self, label: str) -> WorkloadVerdict | None:
+    def find_workload(self, label: str) -> WorkloadVerdict | None:
         """The verdict on one workload."""
         return next((workload for workload in self.workloads if workload.workload == label), None)

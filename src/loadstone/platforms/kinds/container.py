@@ -43,7 +43,7 @@ class Container(LocalMachine):
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a program in the container."""
         claim(self.services, role, self.name)
-        started = await begin(self._words(command), self.context.logs / f"{role}.log", command, readiness)
+        started = await begin(self._argv(command), self.context.logs / f"{role}.log", command, readiness)
         self.services[role] = started
         self.context.journal.note_process(started.pid, f"{role} in container {self.name}")
         return started
@@ -53,7 +53,7 @@ class Container(LocalMachine):
         self.mounted.append(await super().mount(source, name))
         return self.mounted[-1]
 
-    def _words(self, command: list[str]) -> list[str]:
+    def _argv(self, command: list[str]) -> list[str]:
         """Enters the group and the network, lays an overlay over the root in a mount namespace, and walls it off."""
         scratch = self.context.journal.folder / f"{self.name}-scratch"
         scratch.mkdir(exist_ok=True)

@@ -62,7 +62,7 @@ class PairPlatform:
             if not await asyncio.to_thread(is_known_build):
                 await pass_gate(machine, build_of_qemu())
                 remember_build()
-            async with machine.kept():
+            async with machine.keep_running():
                 yield machine
 
 
@@ -72,6 +72,6 @@ KIND = PlatformKind(
     plural="fault-tolerant pairs",
     maker=PairPlatform(),
     fitting=OWN_LINES | {"image", "disk"},
-    own=PairSettings,
+    settings_section=PairSettings,
     rank=45,
 )

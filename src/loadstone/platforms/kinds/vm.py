@@ -61,7 +61,7 @@ KIND = PlatformKind(
     plural="virtual machines",
     maker=VmPlatform(),
     fitting=OWN_LINES | {"image", "network", "pin", "disk"},
-    own=VmSettings,
+    settings_section=VmSettings,
     installs=True,
     rank=40,
 )

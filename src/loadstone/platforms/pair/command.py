@@ -56,33 +56,33 @@ class SideFiles:
     shared_disk: Path | None = None
     """The disk that another side has too, where it does."""
 
-    def _of(self, ending: str) -> Path:
+    def _path(self, ending: str) -> Path:
         return self.folder / f"{self.name}.{ending}"
 
     @property
     def qmp(self) -> Path:
         """Where QEMU is controlled."""
-        return self._of("qmp")
+        return self._path("qmp")
 
     @property
     def inlet(self) -> Path:
         """Where it takes frames."""
-        return self._of("in")
+        return self._path("in")
 
     @property
     def outlet(self) -> Path:
         """Where it gives frames."""
-        return self._of("out")
+        return self._path("out")
 
     @property
     def memory(self) -> Path:
         """What it shares with its agent."""
-        return self._of("log")
+        return self._path("log")
 
     @property
     def disk(self) -> Path:
         """What its machine's disk holds."""
-        return self.shared_disk or self._of("disk")
+        return self.shared_disk or self._path("disk")
 
     @property
     def own_disk(self) -> list[Path]:
@@ -92,12 +92,12 @@ class SideFiles:
     @property
     def disk_socket(self) -> Path:
         """Where its agent serves that to QEMU."""
-        return self._of("nbd")
+        return self._path("nbd")
 
     @property
     def snapshot(self) -> Path:
         """The state that it is made from, where another side runs already."""
-        return self._of("snapshot")
+        return self._path("snapshot")
 
     @property
     def state(self) -> Path:
@@ -109,7 +109,7 @@ class SideFiles:
         """The folder that sides of one host share: who serves, and their disk where it is one."""
         return self.folder / "store"
 
-    def of(self, name: str) -> "SideFiles":
+    def for_side(self, name: str) -> "SideFiles":
         """Those of another side in the same place."""
         return replace(self, name=name)
 
@@ -138,7 +138,7 @@ class PairLayout:
     is_locked: bool = False
     """Whether its memory is kept from being swapped out."""
     disk: PairDisk = NO_DISK
-    apart: RemotePeer | None = None
+    remote: RemotePeer | None = None
     """None where both sides are on one host."""
     is_cold: bool = False
     """Whether it boots although there is a saved state of its kind."""
@@ -203,7 +203,7 @@ def agent(program: str, layout: PairLayout, files: SideFiles, tap: str, follow: 
     if layout.disk.mib:
         argv += agent_words(layout.disk, files.disk, files.disk_socket)
     argv += (
-        ["--store", str(files.store)] if layout.apart is None else _remote_options(layout.apart, layout.nic.namespace)
+        ["--store", str(files.store)] if layout.remote is None else _remote_options(layout.remote, layout.nic.namespace)
     )
     return [*argv, "--follow", follow] if follow else argv
 

@@ -75,7 +75,7 @@ class PairDisk:
         return self.disks is Disks.SHARED
 
     @property
-    def told(self) -> str | None:
+    def disclosed(self) -> str | None:
         """For the report; none where there is no disk."""
         if not self.mib:
             return None

@@ -26,8 +26,8 @@ CLOCK_SAMPLE_INTERVAL_S = 0.5
 class FitnessFinding:
     """One thing that was looked at."""
 
-    what: str
-    said: str
+    matter: str
+    detail: str
     is_fit: bool = True
     is_needed: bool = True
     """Whether there is no pair without it."""
@@ -67,7 +67,7 @@ def findings(memory_mib: int, sides: int) -> list[FitnessFinding]:
 
 def refusal(checks: list[FitnessFinding]) -> str:
     """Why there can be none; empty where there can."""
-    return "; ".join(f"{check.what}: {check.said}" for check in checks if check.is_needed and not check.is_fit)
+    return "; ".join(f"{check.matter}: {check.detail}" for check in checks if check.is_needed and not check.is_fit)
 
 
 def may_lock_memory() -> bool:

@@ -24,7 +24,7 @@ class Keeper:
             return await commands[do]()
         match do:
             case "status":
-                return self.watch.look()
+                return self.watch.read()
             case "events":
                 return events_of(self.watch.machine)
             case "fail":

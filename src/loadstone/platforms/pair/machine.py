@@ -55,11 +55,11 @@ class PairMachine(Guest):
 
     sides: list[Side] = field(kw_only=True)
     """All that there were, in the order in which they came."""
-    beside: Callable[[str, Side], Side] = field(kw_only=True)
+    make_secondary: Callable[[str, Side], Side] = field(kw_only=True)
     """A side of this name that may follow that one, not started yet."""
     lose_store: Callable[[], Awaitable[None]] = field(kw_only=True)
     """Takes away what decides who goes on."""
-    made: int = 2
+    sides_made: int = 2
     """Sides that there ever were: none has the name of another."""
     may_be_kept: bool = True
     """Whether a new side is made when one is gone."""
@@ -137,8 +137,8 @@ class PairMachine(Guest):
         for side in self.sides:
             if side is not primary:
                 await side.end()  # one that is frozen still has the tap
-        secondary = self.beside(f"side-{self.made}", primary)
-        self.made += 1
+        secondary = self.make_secondary(f"side-{self.sides_made}", primary)
+        self.sides_made += 1
         self.sides.append(secondary)
         try:
             return await protect_running(primary, secondary)
@@ -197,7 +197,7 @@ class PairMachine(Guest):
                 await secondary.signal(signal.SIGSTOP, "machine", "agent")
 
     @asynccontextmanager
-    async def kept(self) -> AsyncIterator[None]:
+    async def keep_running(self) -> AsyncIterator[None]:
         """Protects the machine anew whenever it serves alone, while the block runs."""
         keeping = asyncio.create_task(self._keep())
         try:
@@ -284,7 +284,9 @@ async def goes_on(
         except PlatformError:
             await asyncio.to_thread(remove_state, pair_key(sides[0].layout))  # the next pair boots
             raise
-        machine = PairMachine(context, guest, conversation, sides=sides, beside=secondary, lose_store=lose_store)
+        machine = PairMachine(
+            context, guest, conversation, sides=sides, make_secondary=secondary, lose_store=lose_store
+        )
         conversation.hear = machine.hear
         layout = sides[0].layout
         hello = await conversation.connect(layout.nic.address, AGENT_PORT)
@@ -293,7 +295,7 @@ async def goes_on(
         machine.facts["started"] = sides[0].started
         machine.facts["qemu"] = VERSION
         machine.facts["memory_locked"] = layout.is_locked
-        machine.facts["disk"] = layout.disk.told
+        machine.facts["disk"] = layout.disk.disclosed
         if not layout.is_protected:
             machine.facts["protection"] = "none: the machine runs alone, and keeps no log"
         yield machine

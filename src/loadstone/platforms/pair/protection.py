@@ -40,7 +40,7 @@ async def protect_running(primary: Side, secondary: Side) -> float:
     """Makes a side from the state of one that serves alone. For how many seconds that one stood still. Raises
     PlatformError.
     """
-    files, there = secondary.files, primary.files.of(secondary.files.name)
+    files, there = secondary.files, primary.files.for_side(secondary.files.name)
     carried = {there.snapshot: files.snapshot}
     try:
         if primary.layout.disk.mib and not primary.layout.disk.is_shared:

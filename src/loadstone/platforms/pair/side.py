@@ -202,7 +202,7 @@ class PairSide(Side):
 
     async def start_agent(self, follow: str | None) -> None:
         """Starts it; in the namespace of the machine's network, where the other agent is there too."""
-        inside = [] if self.layout.apart else ["nsenter", f"--net={namespace_file(self.layout.nic.namespace)}"]
+        inside = [] if self.layout.remote else ["nsenter", f"--net={namespace_file(self.layout.nic.namespace)}"]
         argv = agent(pair(), self.layout, self.files, self.tap, follow)
         with self._log("agent").open("wb") as log:
             self.agent = await launch.start(
@@ -244,7 +244,9 @@ class PairSide(Side):
             await asyncio.wait_for(self.qmp.accept(), SIDE_READY_TIMEOUT_S)
             await asyncio.wait_for(self.qmp.execute("qmp_capabilities"), SIDE_READY_TIMEOUT_S)
         except (TimeoutError, QMPError, OSError) as error:
-            raise PlatformError(f"QEMU of {self.files.name} did not start ({error!r}): {self._said('qemu')}") from None
+            raise PlatformError(
+                f"QEMU of {self.files.name} did not start ({error!r}): {self._last_lines('qemu')}"
+            ) from None
         if self.agent is not None:
             await self.order("machine", pid=self.machine.pid)
 
@@ -305,8 +307,8 @@ class PairSide(Side):
         if self.machine is not None:
             with contextlib.suppress(TimeoutError):
                 status = await asyncio.wait_for(self.machine.wait(), ENDING_S)
-                end = f"QEMU ended with status {status}: {self._said('qemu') or 'no output'}"
-        return "; ".join(filter(None, (self._said("agent"), end)))
+                end = f"QEMU ended with status {status}: {self._last_lines('qemu') or 'no output'}"
+        return "; ".join(filter(None, (self._last_lines("agent"), end)))
 
     async def end(self, keeps_disk: bool = False) -> None:
         """Asks first; the disk stays where that is wanted."""
@@ -346,6 +348,6 @@ class PairSide(Side):
     def _log(self, program: str) -> Path:
         return self.logs / f"{self.layout.name}-{self.files.name}-{program}.log"
 
-    def _said(self, program: str) -> str:
+    def _last_lines(self, program: str) -> str:
         path = self._log(program)
         return path.read_text(errors="replace").strip()[-600:] if path.is_file() else ""

@@ -22,7 +22,7 @@ class StatusWatch:
     machine: PairMachine
     _processes: dict[int, psutil.Process] = field(default_factory=dict)
 
-    def look(self) -> Json:
+    def read(self) -> Json:
         """The status now."""
         serving = self.machine.serving
         follower = self.machine.follower

@@ -31,7 +31,7 @@ def _lag(context: IterationContext) -> str:
     lag = context.iteration.figures.lag
     if not lag.count:
         return "no sample"
-    p50, p99, largest = (number(1000 * (lag.at(percent) or 0.0), 3) for percent in (50.0, 99.0, 100.0))
+    p50, p99, largest = (number(1000 * (lag.value_at(percent) or 0.0), 3) for percent in (50.0, 99.0, 100.0))
     return f"p50 {p50} ms, p99 {p99} ms, largest {largest} ms, of {number(lag.count)} scheduled acts"
 
 

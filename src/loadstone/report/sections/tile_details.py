@@ -72,7 +72,7 @@ def _load_row(name: str, members: Sequence[OperationFigures], times: Distributio
         sum(member.error_count for member in members),
     ]
     per_s = sum(member.answered for member in members) / figures.steady_s if figures.steady_s else 0.0
-    percentiles = [seconds(times.at(percent)) for percent in (50.0, 90.0, 99.0, 99.9, 100.0)]
+    percentiles = [seconds(times.value_at(percent)) for percent in (50.0, 90.0, 99.0, 99.9, 100.0)]
     return Row([name, number(per_s, 2), *map(number, counts), seconds(times.mean_s), *percentiles])
 
 

@@ -76,13 +76,13 @@ async def _execute(
         executors = [Executor(up.testbed, listener, fleet=fleet)]
         begin(_beginning(spec))
         async with powered(spec, folder) as power:
-            with signals.told(executors[0].interrupt):
+            with signals.report_to(executors[0].interrupt):
                 await executors[0].execute(list(_jobs(spec, parts, folder, up)))
                 if not executors[0].interrupted:
                     await _audit(parts, folder, up)
             if spec.power and executors[0].is_complete:
                 executors.append(Executor(up.testbed, listener, fleet=fleet))
-                with signals.told(executors[1].interrupt):
+                with signals.report_to(executors[1].interrupt):
                     await executors[1].execute(list(_polls(spec, folder, up)))
             folder.change(power=power.summary(spec, executors))
     troubles = tuple(trouble for executor in executors for trouble in executor.troubles)
@@ -134,7 +134,7 @@ async def _audit(parts: Parts, folder: ResultFolder, up: TilesUp) -> None:
     """Asks each tile's application what it holds; its database was empty at first."""
     for tile in up.tiles:
         folders: dict[str, RunFolder] = {
-            part.workload.header.audit: folder.of(part.label, 1)
+            part.workload.header.audit: folder.locate_run(part.label, 1)
             for part in parts[tile.number]
             if part.workload.header.audit is not None
         }
@@ -156,7 +156,7 @@ def _manifest(spec: TilesSpec, parts: Parts) -> Manifest:
     profiles = [*((part, spec.profile) for part in loaded), *((part, at_idle) for part in polls)]
     return make_manifest(
         name=spec.name,
-        profile=ProfileRecord.of(spec.profile),
+        profile=ProfileRecord.from_profile(spec.profile),
         seed=spec.seed,
         driver_threads=1,
         together=True,

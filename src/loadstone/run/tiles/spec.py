@@ -55,14 +55,14 @@ def find_tile(name: str) -> Tile:
 def maxima_of_tile(tile: Tile) -> Maxima:
     """Rates a full tile comes to where answers take no time: those declared, else what its loads make."""
     if tile.maxima is not None:
-        return Maxima.of(tile.maxima.app, tile.maxima.web, tile.maxima.mail)
+        return Maxima.from_scores(tile.maxima.app, tile.maxima.web, tile.maxima.mail)
     rates = {}
     for name, workload, sessions in (
         ("web", _web(tile), tile.loads.web_sessions),
         ("mail", load("mail"), tile.loads.mail_users),
     ):
         rates[name] = sessions / (mean_pause_s(workload.pacing) * shares(workload).paused)
-    return Maxima.of(APP_MAXIMUM * tile.loads.injection_rate, rates["web"], rates["mail"])
+    return Maxima.from_scores(APP_MAXIMUM * tile.loads.injection_rate, rates["web"], rates["mail"])
 
 
 def tile_loads(tiles: int, last_fraction: float | None) -> tuple[TileLoad, ...]:

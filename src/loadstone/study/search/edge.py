@@ -66,7 +66,7 @@ class EdgeEstimate:
 class Fit(ABC):
     """A model of what runs do, fitted to some; loads as logarithms."""
 
-    at: float
+    edge: float
     """Where half of all runs pass."""
     error: float
     """Standard error of it."""
@@ -75,7 +75,7 @@ class Fit(ABC):
 
     def figure(self, load: float, chance: np.random.Generator) -> float:
         """What a run at a load (not its logarithm) would bring; above 0 it fails."""
-        return self._figure((math.log(load) - self.at) / self.scale, chance)
+        return self._figure((math.log(load) - self.edge) / self.scale, chance)
 
     @abstractmethod
     def _figure(self, off: float, chance: np.random.Generator) -> float:
@@ -83,14 +83,14 @@ class Fit(ABC):
 
     @classmethod
     @abstractmethod
-    def of(cls, loads: np.ndarray, figures: np.ndarray) -> Self | None:
+    def fit_points(cls, loads: np.ndarray, figures: np.ndarray) -> Self | None:
         """Fitted to runs; None where they say nothing."""
 
     def corrected(self, refit: Self) -> Self:
         """What may have been true, as this one was fitted where `other`, drawn from it, missed it like that."""
-        missed = (refit.at - self.at) / refit.error
+        missed = (refit.edge - self.edge) / refit.error
         ratio = min(MOST_OFF, max(1 / MOST_OFF, self.scale / refit.scale))
-        return replace(self, at=self.at - missed * self.error, scale=self.scale * ratio)
+        return replace(self, edge=self.edge - missed * self.error, scale=self.scale * ratio)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class MarginFit(Fit):
         return off + float(chance.standard_normal())
 
     @classmethod
-    def of(cls, loads: np.ndarray, figures: np.ndarray) -> Self | None:
+    def fit_points(cls, loads: np.ndarray, figures: np.ndarray) -> Self | None:
         """Least squares, weighted by how near the edge a run is; None where more load is not worse."""
         centre = float(loads.mean())
         design = np.stack([np.ones(len(loads)), loads - centre], axis=1)
@@ -117,7 +117,7 @@ class MarginFit(Fit):
             off = -mean / slope
             way = np.array([1.0, off])
             fit = cls(centre + off, scale * math.sqrt(float(way @ inverse @ way)), scale)
-            weights = 1 / (1 + ((loads - fit.at) / (NEAR * scale)) ** 2)
+            weights = 1 / (1 + ((loads - fit.edge) / (NEAR * scale)) ** 2)
         return fit
 
 
@@ -132,7 +132,7 @@ class CountFit(Fit):
         return float(chance.negative_binomial(rate / math.log(self.bunch), 1 / self.bunch))
 
     @classmethod
-    def of(cls, loads: np.ndarray, figures: np.ndarray) -> Self | None:
+    def fit_points(cls, loads: np.ndarray, figures: np.ndarray) -> Self | None:
         """Means over a grid of what may be, each by its likelihood and the usual growth; None without any error."""
         if not figures.any():
             return None
@@ -176,7 +176,7 @@ class Edge:
     def estimate(self) -> EdgeEstimate:
         """Where it lies: median and quantiles, as far as runs reach."""
         tail = (1 - CONFIDENCE_LEVEL) / 2
-        quantiles = np.exp(np.quantile([fit.at for fit in self.fits], (0.5, tail, 1 - tail)))
+        quantiles = np.exp(np.quantile([fit.edge for fit in self.fits], (0.5, tail, 1 - tail)))
         return EdgeEstimate(*(float(end) for end in np.clip(quantiles, *self.reach)))
 
 
@@ -215,8 +215,8 @@ def _fitted(model: type[Fit], points: Sequence[LoadedPoint], peak: float) -> Fit
         near = np.array([point for point in points if abs(point[0] / peak - 1) <= around])
         if len(near) >= LEAST_RUNS and np.ptp(near[:, 0]) > 0:
             loads = np.log(near[:, 0])
-            fit = model.of(loads, near[:, 1])
-            if fit is not None and not loads.min() <= fit.at <= loads.max():
+            fit = model.fit_points(loads, near[:, 1])
+            if fit is not None and not loads.min() <= fit.edge <= loads.max():
                 fit = None
         if fit is not None and SCALE_MARGIN * fit.scale <= around:
             break

@@ -12,7 +12,9 @@ from loadstone.study.search.state import MOST_INVALID, MOST_RUNS, SearchState
 
 def unseen_operations(state: SearchState) -> tuple[str, ...]:
     """Kinds of operation of which no run at the peak had a sample."""
-    checks = [check for run in state.at(state.peak or 0) for check in run.checks if check.id is CheckId.UNSAMPLED]
+    checks = [
+        check for run in state.find_runs(state.peak or 0) for check in run.checks if check.id is CheckId.UNSAMPLED
+    ]
     missing = [set(check.detail.split(";")[0].split(", ")) if check.figure else set() for check in checks]
     return tuple(sorted(set.intersection(*missing))) if missing else ()
 

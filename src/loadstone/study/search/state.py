@@ -55,7 +55,7 @@ class SearchState:
         self.floor = max(filter(self._is_too_small, self.loads), default=None)
         """The largest load that brings too few operations to be judged; None where none does."""
 
-    def at(self, load: float) -> list[RunSummary]:
+    def find_runs(self, load: float) -> list[RunSummary]:
         """The runs at a load from which something follows: one that was not fit to be judged says nothing of it."""
         return [run for run in self.all_at(load) if _counts(run)]
 
@@ -83,7 +83,7 @@ class SearchState:
 
     def standing(self, load: float) -> LoadStanding:
         """What is known of a load: a failed verification is final, otherwise the majority counts."""
-        runs = self.at(load)
+        runs = self.find_runs(load)
         proofs = [run.passed for run in runs if run.request.purpose is Purpose.VERIFY]
         if not all(proofs):
             return LoadStanding.FAILS
@@ -151,7 +151,7 @@ class SearchState:
 
     def _growth(self, load: float) -> float:
         """Towards four fifths of the fullest of machine, server, station and driver thread."""
-        run = self.at(load)[-1]
+        run = self.find_runs(load)[-1]
         metrics, capacity = run.metrics, run.capacity
         shares = [
             metrics.get(figure, 0) / capacity[held]
@@ -164,7 +164,7 @@ class SearchState:
     def _between(self, low: float, high: float) -> float:
         """Half way; just below a load that failed only when verified, since the edge is near it."""
         search = self.search
-        proofs = [run for run in self.at(high) if run.request.purpose is Purpose.VERIFY]
+        proofs = [run for run in self.find_runs(high) if run.request.purpose is Purpose.VERIFY]
         near = search.rounded(high * (1 - search.width))
         if proofs and low < near < high:
             return near
@@ -178,7 +178,7 @@ class SearchState:
 
     def _is_certain(self, failing: float) -> bool:
         """Whether a failure was seen twice, or the driver was the limit, which is no matter of chance."""
-        runs = self.at(failing)
+        runs = self.find_runs(failing)
         return len(runs) >= 2 or any(run.is_driver_bound for run in runs)
 
     def limit(self) -> LimitedBy:
@@ -189,18 +189,18 @@ class SearchState:
         if above is None:
             at_most = self.largest_passing is not None and self.largest_passing >= self.search.most
             return LimitedBy.MOST if at_most else LimitedBy.NOTHING
-        return LimitedBy.DRIVER if any(run.is_driver_bound for run in self.at(above)) else LimitedBy.RULE
+        return LimitedBy.DRIVER if any(run.is_driver_bound for run in self.find_runs(above)) else LimitedBy.RULE
 
     def bottleneck(self) -> str:
         """What was full at the lowest failing load, or where none is at the largest passing one."""
         load = self.lowest_failing or self.largest_passing
-        return common(self.at(load)) if load is not None else ""
+        return common(self.find_runs(load)) if load is not None else ""
 
     def broke_first(self) -> list[BrokenRule]:
         """The rules broken at the lowest failing load, the most frequent first."""
         if self.lowest_failing is None:
             return []
-        runs = self.at(self.lowest_failing)
+        runs = self.find_runs(self.lowest_failing)
         titles = {check.id: check.rule for run in runs for check in run.broken()}
         counts = Counter(check.id for run in runs for check in run.broken())
         return [BrokenRule(titles[name], count, len(runs)) for name, count in counts.most_common()]

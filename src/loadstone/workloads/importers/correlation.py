@@ -83,7 +83,7 @@ class Correlated:
 class Place:
     """The same leaf of several operations, and what became of it in all of them."""
 
-    found: Correlated
+    correlated: Correlated
     """Of the first."""
     operations: tuple[str, ...]
 
@@ -91,15 +91,15 @@ class Place:
         """For people: the first few of many are enough."""
         more = len(self.operations) - MOST_NAMED
         names = ", ".join(self.operations[: MOST_NAMED if more > 1 else None])
-        return f"{self.found.leaf} of {names}{f' and {more} more' if more > 1 else ''}"
+        return f"{self.correlated.leaf} of {names}{f' and {more} more' if more > 1 else ''}"
 
     @property
     def missed(self) -> str:
         """That no rule was found, for people."""
-        if self.found.why == "earlier message":
+        if self.correlated.why == "earlier message":
             remedy = "only the last message of a WebSocket exchange can be used: split the exchange"
             return f"{self} comes from a message before the last ({remedy}, or use your own value)"
-        return f"{self} occurs in no earlier response ({self.found.why}): use your own value"
+        return f"{self} occurs in no earlier response ({self.correlated.why}): use your own value"
 
 
 def places(values: Sequence[Correlated]) -> list[Place]:
@@ -114,17 +114,17 @@ def places(values: Sequence[Correlated]) -> list[Place]:
 class Correlation:
     """All of a visit."""
 
-    found: list[Correlated] = field(default_factory=list)
+    values: list[Correlated] = field(default_factory=list)
     passwords: Mapping[str, str] = field(default_factory=dict)
     """Recorded passwords with the names of the values that stand in their place."""
 
     @cached_property
     def _texts(self) -> Mapping[tuple[str, Leaf], str]:
-        return {(value.operation, value.leaf): value.text for value in reversed(self.found) if value.value}
+        return {(value.operation, value.leaf): value.text for value in reversed(self.values) if value.value}
 
     @cached_property
     def _missing(self) -> frozenset[tuple[str, Leaf]]:
-        return frozenset((value.operation, value.leaf) for value in self.found if not value.value)
+        return frozenset((value.operation, value.leaf) for value in self.values if not value.value)
 
     def is_made_anew(self, operation: str, leaf: Leaf, value: str) -> bool:
         """Whether a header holds a random text that no answer tells, as the number by which a request is traced."""
@@ -132,11 +132,11 @@ class Correlation:
 
     def generators(self) -> dict[str, dict[str, str]]:
         """Values that are drawn, by name, as workloads declare them."""
-        return {value.value: dict(value.generator) for value in self.found if value.generator}
+        return {value.value: dict(value.generator) for value in self.values if value.generator}
 
     def without(self, values: frozenset[str]) -> "Correlation":
         """The same without the values of these names."""
-        return Correlation([value for value in self.found if value.value not in values], self.passwords)
+        return Correlation([value for value in self.values if value.value not in values], self.passwords)
 
     def text(self, operation: str, leaf: Leaf) -> str | None:
         """What stands there instead of what was recorded, with values as `{name}`."""
@@ -145,7 +145,7 @@ class Correlation:
     def extracts(self, operation: str) -> list[dict[str, str]]:
         """What is taken from an operation's answer, as workloads declare it."""
         rules = {
-            value.value: value.rule for value in self.found if value.source == operation and value.rule is not None
+            value.value: value.rule for value in self.values if value.source == operation and value.rule is not None
         }
         return [{"value": name, **dict(rule.how)} for name, rule in rules.items()]
 
@@ -155,7 +155,7 @@ def correlate(steps: Sequence[Step], twin_steps: Sequence[Step], pairs: Mapping[
     that are the same (`aligned`).
     """
     search = _Search(steps, twin_steps, pairs)
-    return Correlation(list(search.found()), search.passwords)
+    return Correlation(list(search.correlate()), search.passwords)
 
 
 @dataclass
@@ -163,7 +163,7 @@ class _Search:
     """For the sources of a visit's values."""
 
     steps: Sequence[Step]
-    other: Sequence[Step]
+    twins: Sequence[Step]
     pairs: Mapping[int, int]
     names: dict[tuple[str, Rule], str] = field(default_factory=dict)
     """Of the values so far, by where they are taken from."""
@@ -211,7 +211,7 @@ class _Search:
             return True
         return self._holds_password(leaf) or len(value) >= LONG_PASSWORD or SIMPLE.fullmatch(value) is None
 
-    def found(self) -> Iterator[Correlated]:
+    def correlate(self) -> Iterator[Correlated]:
         """Each place of a request that may be of the visit alone, once."""
         seen: set[tuple[str, Leaf]] = set()
         for number, step in enumerate(self.steps):
@@ -263,7 +263,7 @@ class _Search:
 
     def _twin(self, number: int) -> Step | None:
         """The same step of the second recording."""
-        return self.other[self.pairs[number]] if number in self.pairs else None
+        return self.twins[self.pairs[number]] if number in self.pairs else None
 
     def _again(self, number: int, leaf: Leaf) -> str | None:
         twin = self._twin(number)

@@ -100,7 +100,7 @@ class Recording:
         """Passwords that stand in JSON and are written otherwise there, by value: values go into bodies as they are."""
         in_json = {
             value.value
-            for value in self.correlation.found
+            for value in self.correlation.values
             if value.is_password and value.leaf.kind in ("JSON", "message")
         }
         forms = {
@@ -119,10 +119,11 @@ class Recording:
             for value in self._escaped
         )
         doubts = (*escaped, *self.doubts, *_doubts(self.operations), *accounts(self.steps, values))
-        correlated = tuple(value for value in values.found if not value.is_password)
+        correlated = tuple(value for value in values.values if not value.is_password)
         where = {value: "a body" for value in variables if f"{{{value}}}" in text}
         where |= {
-            place.found.value: str(place) for place in places([place for place in values.found if place.is_password])
+            place.correlated.value: str(place)
+            for place in places([place for place in values.values if place.is_password])
         }
         passwords = tuple((variables[value], place) for value, place in where.items())
         by_status = sum(not _is_checked(page) for page in self.operations.values())
@@ -191,7 +192,7 @@ def _of_first_alone(steps: Sequence[Step], correlation: Correlation, pairs: Mapp
     reason = "the second recording has no such request, and no answer with a"
     return {
         value.operation: f"{sent[value.operation]}: {reason} `{value.leaf.name[:40]}` for it"
-        for value in correlation.found
+        for value in correlation.values
         if value.why == "first recording alone" and value.operation not in repeated
     }
 

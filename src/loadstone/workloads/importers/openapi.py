@@ -117,10 +117,10 @@ class OpenApiDocument:
             if not isinstance(reference, str):
                 return {**table(target), **siblings}
             siblings = {**{key: value for key, value in target.items() if key != "$ref"}, **siblings}
-            target = self._at(reference)
+            target = self._resolve_pointer(reference)
         raise UsageError(f"{self.file}: references form a cycle. Bundle it into one file.")
 
-    def _at(self, reference: str) -> Any:
+    def _resolve_pointer(self, reference: str) -> Any:
         file, _, pointer = reference.partition("#")
         if file in ("", self.file.name, f"./{self.file.name}"):
             with contextlib.suppress(Unresolvable, ValueError, TypeError):
@@ -152,12 +152,12 @@ class OpenApiDocument:
             left.extend(node.values() if isinstance(node, dict) else node)
         return named
 
-    def whole(self, node: Any) -> Json:
+    def expand(self, node: Any) -> Json:
         """A schema as it is sent, with its references filled in, as deep as is of use."""
         self._parts_before = self._parts
-        return self._whole(node, 0, "") or {}
+        return self._expand(node, 0, "") or {}
 
-    def _whole(self, node: Any, depth: int, heir: str) -> Json | None:
+    def _expand(self, node: Any, depth: int, heir: str) -> Json | None:
         """A schema filled in, or None where it stands in itself too often; `heir` refers to the schema that inherits
         from it, if there is one.
         """
@@ -188,7 +188,7 @@ class OpenApiDocument:
             kinds = [{"$ref": next(iter(mapping.values()))}]
         parts = [*((part, name) for part in listed(schema.pop("allOf", None))), *((part, "") for part in kinds)]
         for part, heir in parts:
-            schema = _merged(self._whole(part, depth, heir) or {}, schema)
+            schema = _merged(self._expand(part, depth, heir) or {}, schema)
         chosen = str(kinds[0].get("$ref", "")) if kinds else name
         if kind.get("propertyName") and chosen:
             named = (key for key, mapped in mapping.items() if mapped == chosen)
@@ -198,18 +198,18 @@ class OpenApiDocument:
 
     def _with_members(self, schema: Json, depth: int) -> Json:
         """A schema with its properties and items filled in, without those that only answers have."""
-        properties = {key: self._whole(part, depth, "") for key, part in table(schema.pop("properties", None)).items()}
+        properties = {key: self._expand(part, depth, "") for key, part in table(schema.pop("properties", None)).items()}
         sent = {key: part for key, part in properties.items() if part is not None and part.get("readOnly") is not True}
         if sent:
             schema["properties"] = sent
         schema["required"] = [name for name in listed(schema.get("required")) if name in sent or name not in properties]
         if "items" in schema:
-            items = self._whole(schema.pop("items"), depth, "")
+            items = self._expand(schema.pop("items"), depth, "")
             schema |= {"minItems": 0, "maxItems": 0} if items is None else {"items": items}
         if isinstance(schema.get("additionalProperties"), dict) and "minProperties" in schema:
-            schema["additionalProperties"] = self._whole(schema["additionalProperties"], depth, "") or {}
+            schema["additionalProperties"] = self._expand(schema["additionalProperties"], depth, "") or {}
         if "prefixItems" in schema:
-            schema["prefixItems"] = [self._whole(part, depth, "") or {} for part in listed(schema["prefixItems"])]
+            schema["prefixItems"] = [self._expand(part, depth, "") or {} for part in listed(schema["prefixItems"])]
         return schema
 
 

@@ -147,7 +147,7 @@ def _parameter(state: ImportState, parameter: Json) -> _Parameter:
     holder = {**table(next(iter(content.values()), None)), **parameter}
     known, value = _example(state.document, holder)
     if not known:
-        schema = state.document.whole(holder.get("schema"))
+        schema = state.document.expand(holder.get("schema"))
         drawn = None if content else generator(schema)
         if drawn is not None:
             return replace(blank, hole=state.values.hole(blank.name, drawn))
@@ -233,7 +233,7 @@ def _preference(kind: str) -> int:
 
 
 def _encoded_body(state: ImportState, kind: str, media: Json) -> Json:
-    schema = state.document.whole(media.get("schema"))
+    schema = state.document.expand(media.get("schema"))
     known, value = _example(state.document, media)
     sent = value if known else example(schema, state.values.unfit)
     match _preference(kind):

@@ -158,7 +158,7 @@ class BodyPart:
 
     name: str
     text: str
-    at: int
+    offset: int
     """Where its text begins in the body."""
     file_name: str | None
     """None of a field."""
@@ -166,7 +166,7 @@ class BodyPart:
     @property
     def span(self) -> tuple[int, int]:
         """Where its text begins and ends in the body."""
-        return self.at, self.at + len(self.text)
+        return self.offset, self.offset + len(self.text)
 
 
 def all_parts(request: HarRequest) -> Iterator[BodyPart]:

@@ -67,7 +67,7 @@ class Range:
     """The number that values are multiples of."""
 
     @classmethod
-    def of(cls, schema: Json) -> "Range":
+    def from_schema(cls, schema: Json) -> "Range":
         """Reads bounds as numbers of their own (OpenAPI 3.1) or as flags beside `minimum` and `maximum` (3.0)."""
         step = _number(schema.get("multipleOf"))
         low, is_above = _bound(schema, "minimum", "exclusiveMinimum", max)
@@ -108,7 +108,7 @@ def _number(value: Any) -> Decimal | None:
 
 def _whole_step(schema: Json) -> tuple[Range, Decimal]:
     """Bounds of whole numbers, and the whole number that they are multiples of."""
-    bounds = Range.of(schema)
+    bounds = Range.from_schema(schema)
     step = bounds.step or Decimal(1)
     return bounds, step if step == step.to_integral_value() else Decimal(step.as_integer_ratio()[0])
 
@@ -179,7 +179,7 @@ def _array(schema: Json, unfit: list[str]) -> list[Any]:
 
 
 def _fraction(schema: Json, number: int) -> int | float:
-    bounds = Range.of(schema)
+    bounds = Range.from_schema(schema)
     if bounds.step is not None:
         return _plain_number((bounds.multiples(bounds.step)[0] + number) * bounds.step)
     candidates = [Decimal(1 + number)] if bounds.low is None else [bounds.low + number, bounds.low + number + 1]

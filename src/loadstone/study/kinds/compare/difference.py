@@ -34,6 +34,6 @@ class FoundDifference:
         return None if self.seen_pct is None else pairs_needed(self.seen_pct, self.pairs, SOUGHT_PCT)
 
     @classmethod
-    def of(cls, difference: Difference) -> "FoundDifference":
+    def from_difference(cls, difference: Difference) -> "FoundDifference":
         """As it is kept."""
         return cls(**asdict(difference), is_found=difference.is_found, excluded_pct=difference.excluded_pct)

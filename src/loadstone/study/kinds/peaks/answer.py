@@ -43,7 +43,7 @@ class PeakRatio:
     high: float | None
 
     @classmethod
-    def of(cls, over: PeakPoint, under: PeakPoint) -> "PeakRatio | None":
+    def compare(cls, over: PeakPoint, under: PeakPoint) -> "PeakRatio | None":
         """None where one of them has no peak."""
         above, below = over.search, under.search
         if not above.peak or not below.peak:
@@ -85,7 +85,7 @@ def ratios_by_platform(points: Sequence[PeakPoint]) -> Iterator[PeakRatio]:
             if first is None or point.at.get(name, first) == first:
                 continue
             reference = next((candidate for candidate in points if candidate.at == {**point.at, name: first}), None)
-            ratio = PeakRatio.of(point, reference) if reference is not None else None
+            ratio = PeakRatio.compare(point, reference) if reference is not None else None
             if ratio is not None:
                 yield ratio
 
@@ -95,7 +95,7 @@ def ratios_by_first(points: Sequence[PeakPoint]) -> Iterator[PeakRatio]:
     firsts: dict[tuple[str | None, ...], PeakPoint] = {}
     for point in points:
         first = firsts.setdefault(platforms(point), point)
-        ratio = PeakRatio.of(point, first) if point is not first else None
+        ratio = PeakRatio.compare(point, first) if point is not first else None
         if ratio is not None:
             yield ratio
 

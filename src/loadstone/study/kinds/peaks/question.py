@@ -32,7 +32,7 @@ class Peaks:
     """What all searches have in common."""
     begins_where_told: bool = False
     """Whether all searches begin at one load."""
-    _found: dict[tuple[str, ...], SearchAnswer] = field(default_factory=dict, compare=False, repr=False)
+    _answers: dict[tuple[str, ...], SearchAnswer] = field(default_factory=dict, compare=False, repr=False)
     """What searches came to, by the folders of their runs: it is asked for after each run, and takes seconds."""
 
     def points(self) -> list[dict[str, str]]:
@@ -80,9 +80,9 @@ class Peaks:
     def _answer(self, search: Search, runs: Sequence[RunSummary]) -> SearchAnswer:
         selected = search.select(runs)
         key = (search.prefix, *(run.folder for run in selected))
-        if key not in self._found:
-            self._found[key] = search.answer(selected)
-        return self._found[key]
+        if key not in self._answers:
+            self._answers[key] = search.answer(selected)
+        return self._answers[key]
 
     def answer(self, runs: Sequence[RunSummary]) -> PeaksOverAnswer:
         """Every peak so far."""

@@ -129,7 +129,7 @@ class Predict:
         fitted = self._fitted(runs)
         if self.until is None or isinstance(fitted, str):
             return None
-        points = [self._predicted(load, fitted) for load in self._asked]
+        points = [self._predicted(load, fitted) for load in self._requested_loads]
         if any(self._refuted(runs, points, self._peak(fitted))):
             return None
         if self.until.metric == "peak":
@@ -137,7 +137,7 @@ class Predict:
         return max(point.response_mean.half_pct for point in points)
 
     @property
-    def _asked(self) -> set[float]:
+    def _requested_loads(self) -> set[float]:
         """Loads that are asked about: those to check by, else the highest that is learned from."""
         return {float(text) for text in (self.check or self.measured[-1:])}
 
@@ -155,7 +155,7 @@ class Predict:
     def _fitted(self, runs: Sequence[RunSummary]) -> Fitted | str:
         """The model that all runs so far make, or why there is none."""
         measured = [run for run in runs if run.request.purpose is Purpose.MEASURE]
-        learned = [self._told(run) for run in measured if is_informative(run)]
+        learned = [self._disclosed(run) for run in measured if is_informative(run)]
         is_whole = not any(request.purpose is Purpose.MEASURE for request in missing(self.requests(), runs))
         why = why_not_learnable(measured, learned) if is_whole else "the loads to learn from are not all measured"
         resource = resource_of(learned)
@@ -234,7 +234,7 @@ class Predict:
             elif float(text) in contradicted_loads(checks, curve):
                 yield f"the measurement differs at {text} {unit}"
 
-    def _told(self, run: RunSummary) -> RunSummary:
+    def _disclosed(self, run: RunSummary) -> RunSummary:
         """The run with what the user said of the server."""
         if self.workers is None:
             return run
@@ -255,7 +255,7 @@ class Predict:
         top = max(model.load_of(0.98 * model.centre.capacity), peak)
         loads = np.linspace(top / STEPS, top, STEPS)
         rounded = np.maximum(1, np.round(loads)) if self.load == "sessions" else loads
-        return sorted({*rounded.tolist(), *self._asked})
+        return sorted({*rounded.tolist(), *self._requested_loads})
 
     def _scalability(self, learned: Sequence[RunSummary]) -> Scalability | None:
         if self.load == "rate":
@@ -264,8 +264,8 @@ class Predict:
 
     def _predicted(self, load: float, fitted: Fitted, scalability: Scalability | None = None) -> PredictedPoint:
         model, models, learned = fitted.model, fitted.models, fitted.learned
-        (throughput, response), capacity = model.at(load), model.centre.capacity
-        others = [(*each.at(load), each.centre.capacity) for each in models]
+        (throughput, response), capacity = model.predict(load), model.centre.capacity
+        others = [(*each.predict(load), each.centre.capacity) for each in models]
 
         def predict(value: float, values: Sequence[float], error: float = 0.0) -> Predicted:
             return Predicted(value, *interval_of(value, values, learned, error))
@@ -275,7 +275,7 @@ class Predict:
             throughput=predict(throughput, [values[0] for values in others]),
             response_mean=predict(response, [values[1] for values in others], MODEL_ERROR),
             utilisation=predict(throughput / capacity, [values[0] / values[2] for values in others]),
-            scalability=None if scalability is None else scalability.at(load),
+            scalability=None if scalability is None else scalability.predict(load),
             is_beyond=model.is_beyond(load),
         )
 

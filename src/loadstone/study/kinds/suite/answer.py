@@ -147,15 +147,15 @@ def headline(cells: Sequence[CellResult], wanted: int) -> Iterator[str]:
     yield f"{len(cells)} of {wanted} cells."
     bound = [cell for cell in cells if cell.is_driver_bound]
     if bound:
-        named = ", ".join(cell.cell.words for cell in bound)
+        named = ", ".join(cell.cell.title for cell in bound)
         yield f"The driver was the limit in {len(bound)}, which show no limit of the server: {named}."
     doubtful = [cell for cell in cells if cell.doubts and not cell.is_driver_bound]
     for cell in doubtful[:3]:
-        yield f"Nothing follows from {cell.cell.words}: {'; '.join(cell.doubts)[:200]}"
+        yield f"Nothing follows from {cell.cell.title}: {'; '.join(cell.doubts)[:200]}"
     idle = [cell for cell in cells if cell.is_sound and not cell.is_full]
     if idle:
         yield f"{len(idle)} servers had CPU to spare at that many clients: their throughput is a lower bound."
     best = max((cell for cell in cells if cell.is_sound), key=lambda cell: cell.mean or 0, default=None)
     if best is not None:
-        yield f"Most: {best.mean:,.0f} operations/s, {best.cell.words}, {best.clients} clients."
+        yield f"Most: {best.mean:,.0f} operations/s, {best.cell.title}, {best.clients} clients."
     yield from contradictions(cells)

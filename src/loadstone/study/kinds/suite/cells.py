@@ -45,11 +45,11 @@ class SuiteCell:
         return f"{self.mechanism} over TLS" if self.tls else str(self.mechanism)
 
     @property
-    def words(self) -> str:
+    def title(self) -> str:
         """For the name of a folder."""
         return f"{self.service}-{self.mechanism}{'-tls' * self.tls}-{self.tuning}-{self.cores}"
 
-    def own(self, runs: Sequence[RunSummary]) -> list[RunSummary]:
+    def select_runs(self, runs: Sequence[RunSummary]) -> list[RunSummary]:
         """Its runs among all."""
         mine = self.settings(0)
         names = [name for name in mine if name != "sessions"]
@@ -150,7 +150,7 @@ def best(by_clients: dict[int, list[RunSummary]]) -> int | None:
 
 def result(cell: SuiteCell, runs: Sequence[RunSummary]) -> CellResult | None:
     """What a cell came to; None before its first run."""
-    cell_runs = cell.own(runs)
+    cell_runs = cell.select_runs(runs)
     by_clients = levels(cell_runs)
     clients = best(by_clients)
     if clients is None:

@@ -56,7 +56,7 @@ def blocks(answer: SuiteAnswer, workload: StudiedWorkload, runs: Sequence[RunSum
 
 def _picture(cells: Sequence[CellResult]) -> Figure:
     rows = [
-        {"name": cell.cell.words, "value": cell.mean or 0.0, "series": str(cell.cell.tuning), "rank": index}
+        {"name": cell.cell.title, "value": cell.mean or 0.0, "series": str(cell.cell.tuning), "rank": index}
         for index, cell in enumerate(cells)
     ]
     return Figure("Throughput of each cell", "Operations per second.", BarPlot("operations per second", rows))

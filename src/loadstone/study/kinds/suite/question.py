@@ -38,7 +38,7 @@ class Suite:
         ]
 
     def _closed(self, cell: SuiteCell, number: int, clients: int, turn: int) -> RunRequest:
-        key = key_of(number, self.workload, f"{cell.words}-{clients}")
+        key = key_of(number, self.workload, f"{cell.title}-{clients}")
         return RunRequest(key, self.workload, cell.settings(clients), turn)
 
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
@@ -54,7 +54,7 @@ class Suite:
                 yield self._closed(cell, number, clients, 0)
         for turn in range(1, self.rounds + 1):
             for cell in self.cells if turn % 2 else reversed(self.cells):
-                cell_runs = cell.own(runs)
+                cell_runs = cell.select_runs(runs)
                 most = best(levels(cell_runs))
                 if most and len(repeats(cell_runs, most)) < turn:
                     yield self._closed(cell, number, most, turn)
@@ -62,7 +62,7 @@ class Suite:
 
     def _more(self, cell: SuiteCell, runs: Sequence[RunSummary]) -> int:
         """Clients of the next step; 0 where it is of no use."""
-        by_clients = levels(cell.own(runs))
+        by_clients = levels(cell.select_runs(runs))
         if not by_clients:
             return self.clients * cell.cores
         if len(by_clients) > self.doublings or is_settled(by_clients, cell):
@@ -71,7 +71,7 @@ class Suite:
 
     def _arrivals(self, runs: Sequence[RunSummary], number: int) -> Iterator[RunRequest]:
         for cell in self.cells if self.open_pct else ():
-            cell_runs = cell.own(runs)
+            cell_runs = cell.select_runs(runs)
             by_clients = levels(cell_runs)
             clients = best(by_clients)
             is_there = any("rate" in run.request.settings for run in cell_runs)
@@ -79,7 +79,7 @@ class Suite:
                 continue
             rate = (self.open_pct or 0) / 100 * throughput(by_clients[clients]) / self.operations
             settings = {name: value for name, value in cell.settings(0).items() if name != "sessions"}
-            key = key_of(number, self.workload, f"{cell.words}-open")
+            key = key_of(number, self.workload, f"{cell.title}-open")
             yield RunRequest(key, self.workload, {**settings, "rate": f"{rate:.6g}"}, 0)
 
     def left(self, runs: Sequence[RunSummary]) -> int:

@@ -21,7 +21,7 @@ class TileTrial:
     folder: str = ""
 
     @classmethod
-    def of(cls, run: RunSummary) -> "TileTrial":
+    def from_run(cls, run: RunSummary) -> "TileTrial":
         """From a run of a search."""
         metrics = run.metrics
         tenths = tenths_of(run.request)

@@ -30,7 +30,7 @@ class TilesPeak:
 
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run; None when the peak is known."""
-        trials = [TileTrial.of(run) for run in runs]
+        trials = [TileTrial.from_run(run) for run in runs]
         tenths = self.next_tenths(trials)
         if tenths is None:
             return None
@@ -43,7 +43,7 @@ class TilesPeak:
 
     def answer(self, runs: Sequence[RunSummary]) -> TilesAnswer:
         """The peak, why it is one, and all that was tried."""
-        trials = [TileTrial.of(run) for run in runs]
+        trials = [TileTrial.from_run(run) for run in runs]
         peak = self.peak(trials)
         _, high = _bracket(trials)
         is_done = self.next_tenths(trials) is None

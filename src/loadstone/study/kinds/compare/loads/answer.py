@@ -127,7 +127,7 @@ def compare_metric(name: str, sides: Mapping[ComparedSide, Sequence[RunSummary]]
     a, b = (_side_values(values[side], summary(values[side])) for side in (ComparedSide.A, ComparedSide.B))
     if compared is None:
         return ComparedMetric(a, b, None, paired_apart(pairs))
-    return ComparedMetric(a, b, FoundDifference.of(compared))
+    return ComparedMetric(a, b, FoundDifference.from_difference(compared))
 
 
 def _side_values(values: Sequence[float], summed: Summary) -> SideValues:

@@ -96,7 +96,7 @@ class Compare:
 
     def answer(self, runs: Sequence[RunSummary]) -> CompareAnswer:
         """The difference at each load, and in words."""
-        loads = self._corrected([self._at(load, runs) for load in self.loads])
+        loads = self._corrected([self._compare_load(load, runs) for load in self.loads])
         alike = ["A and B have the same settings, so any difference is chance."] if self.a == self.b else []
         lines = [line for load in loads for line in headline(load, self.metric, len(loads) > 1)]
         is_worse = any(is_load_worse(load, self.metric) for load in loads)
@@ -125,7 +125,7 @@ class Compare:
         )
         return unlike(a, b)
 
-    def _at(self, load: SideSettings, runs: Sequence[RunSummary]) -> ComparedLoad:
+    def _compare_load(self, load: SideSettings, runs: Sequence[RunSummary]) -> ComparedLoad:
         wanted = [
             request
             for request in self.requests()

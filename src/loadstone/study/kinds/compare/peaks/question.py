@@ -60,7 +60,7 @@ class ComparePeaks:
             pairs=self.pairs,
             peaks={side.value: values for side, values in peaks.items()},
             searches=tuple(searches),
-            difference=None if compared is None else FoundDifference.of(compared),
+            difference=None if compared is None else FoundDifference.from_difference(compared),
             is_worse=never_passes or (is_whole and is_peak_lower(searches, compared)),
             is_answered=self.next(runs) is None and (is_whole or len(passing_sides(searches)) == 1),
             headline=(*self._changed(runs), *headline(searches, compared)),
