@@ -19,25 +19,51 @@ VERBS = frozenset((Path(__file__).parent / "verbs.txt").read_text().split())
 PREPOSITIONS = ("Of", "As", "By", "Where", "What", "Who", "Whose", "Whom", "In", "At", "Its", "It", "From", "For")
 """First words of docstrings that are fragments."""
 
-FILLER_CEILINGS: dict[str, int] = {
-    "cli": 3,
-    "fleet": 16,
-    "host": 1,
-    "judge": 3,
-    "measure": 4,
-    "model": 19,
-    "page": 2,
-    "platforms": 17,
-    "report": 1,
-    "run": 4,
-    "services": 88,
-    "store": 2,
-    "study": 39,
-    "telemetry": 1,
-    "testbed": 44,
-    "web": 1,
-    "workloads": 9,
+STORED = "field of a stored document, whose name stays"
+DECLARED = "key of a file that users write"
+MESSAGE = "kind of a message between hosts"
+FILLER_EXCEPTIONS = {
+    ("cli/score.py", "by"): "name of the option --by",
+    ("fleet/contract.py", "found"): MESSAGE,
+    ("fleet/engine_process.py", "found"): MESSAGE,
+    ("fleet/local.py", "found"): MESSAGE,
+    ("fleet/pairs/remote_side.py", "said"): MESSAGE,
+    ("fleet/ray_engine.py", "found"): MESSAGE,
+    ("model/figures.py", "of"): STORED,
+    ("model/figures.py", "own"): STORED,
+    ("model/figures.py", "what"): STORED,
+    ("model/figures.py", "words"): STORED,
+    ("model/machine.py", "OWN"): DECLARED,
+    ("model/records/check.py", "KEPT"): STORED,
+    ("model/records/events.py", "words"): STORED,
+    ("model/records/manifest.py", "what"): STORED,
+    ("model/records/verdict.py", "by"): STORED,
+    ("model/records/verdict.py", "whole"): "verdict of the whole run, beside those of its workloads",
+    ("model/workload/__init__.py", "of"): DECLARED,
+    ("model/workload/values.py", "own"): DECLARED,
+    ("model/workload/values.py", "words"): DECLARED,
+    ("page/blocks.py", "KEPT"): "class of the pages' style sheet",
+    ("page/plot.py", "of"): "the percentiles' population, a word of the axis title",
+    ("platforms/fabric.py", "own"): "the host's own address, beside `host`",
+    ("platforms/pair/side.py", "said"): MESSAGE,
+    ("report/sections/endings.py", "whole"): STORED,
+    ("study/answers.py", "words"): STORED,
+    ("study/baseline/comparison.py", "KEPT"): STORED,
+    ("study/baseline/comparison.py", "said"): STORED,
+    ("study/baseline/series.py", "made"): STORED,
+    ("study/kinds/compare/platforms/answer.py", "at"): STORED,
+    ("study/kinds/compare/section.py", "at"): DECLARED,
+    ("study/kinds/failover/section.py", "at"): DECLARED,
+    ("study/kinds/peaks/answer.py", "at"): STORED,
+    ("study/kinds/predict/section.py", "at"): DECLARED,
+    ("study/kinds/sweep/answer.py", "at"): STORED,
+    ("study/kinds/sweep/answer.py", "of"): STORED,
+    ("study/search/answer.py", "at"): STORED,
+    ("study/search/answer.py", "of"): STORED,
+    ("web/listing.py", "what"): "read by the template of the list",
 }
+"""Filler words that stay, by module and name, each with its reason; 38 of them."""
+FILLER_CEILINGS: dict[str, int] = {"services": 88, "testbed": 44}
 """Bindings of filler words that are left in a package; 0 where none is named."""
 VERB_CEILINGS: dict[str, int] = {
     "cli": 47,
@@ -169,8 +195,16 @@ def above(counts: Counter[str], ceilings: dict[str, int]) -> dict[str, int]:
 
 
 def test_no_name_is_a_filler() -> None:
-    counts = Counter(package_of(path) for path, tree in trees().items() for _ in fillers(tree))
-    assert above(counts, FILLER_CEILINGS) == {}
+    found = [(path, name) for path, tree in trees().items() for name in fillers(tree)]
+    places = {(path.as_posix(), name) for path, name in found}
+    assert [place for place in FILLER_EXCEPTIONS if place not in places] == [], (
+        "exceptions that are not needed any more"
+    )
+    left = [(str(path), name) for path, name in found if (path.as_posix(), name) not in FILLER_EXCEPTIONS]
+    counts = Counter(package_of(Path(path)) for path, _ in left)
+    assert above(counts, FILLER_CEILINGS) == {}, [
+        place for place in left if Path(place[0]).parts[0] not in FILLER_CEILINGS
+    ]
 
 
 def test_public_functions_begin_with_a_verb() -> None:
