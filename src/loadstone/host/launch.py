@@ -24,7 +24,7 @@ PASSED = (
 OF_SSH = ("SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "DISPLAY", "WAYLAND_DISPLAY")
 OF_PODMAN = ("CONTAINERS_*", "CONTAINER_HOST", "STORAGE_DRIVER", "STORAGE_OPTS", "DBUS_SESSION_BUS_ADDRESS")
 OF_PROXIES = tuple(
-    name for one in ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy") for name in (one, one.upper())
+    name for proxy in ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy") for name in (proxy, proxy.upper())
 )
 OF_ENGINE = ("RAY_*", "CUDA_VISIBLE_DEVICES")
 """Variables of a fleet's engine, whose cluster may be one that others started."""

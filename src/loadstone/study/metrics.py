@@ -66,7 +66,7 @@ METRICS = {
 
 METRIC_ALIASES = {
     "mean": "response_mean",
-    **{f"p{at:g}": f"response_p{at:g}" for at in (50, 90, 95, 99)},
+    **{f"p{percent:g}": f"response_p{percent:g}" for percent in (50, 90, 95, 99)},
     "throughput": "throughput",
     **{name: name for name in METRICS},
 }

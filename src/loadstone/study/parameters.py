@@ -274,8 +274,8 @@ def _station(name: str) -> Callable[[RunSpec, str], RunSpec]:
 
 
 PARAMETERS = {
-    one.name: one
-    for one in (
+    parameter.name: parameter
+    for parameter in (
         Parameter("sessions", "simultaneous sessions of each workload", _sessions, is_load=True),
         Parameter("rate", "sessions that arrive each second", _rate, is_load=True),
         Parameter("server.threads", "threads of the reference server", _server_threads),
@@ -283,8 +283,8 @@ PARAMETERS = {
         Parameter("platform", f"where the system runs: {', '.join(platform_kinds())}", _machine("platform")),
         Parameter("machines", "number of machines and CPUs of each, such as 2x4", _machines),
         *(
-            Parameter(f"{of}.{name}", f"of the {title}: {held.description}", change(name))
-            for of, title, change in (("machine", "machine", _machine), ("backend", "back-end's machine", _backend))
+            Parameter(f"{role}.{name}", f"of the {title}: {held.description}", change(name))
+            for role, title, change in (("machine", "machine", _machine), ("backend", "back-end's machine", _backend))
             for name, held in machine_kind().model_fields.items()
         ),
         *(

@@ -142,8 +142,8 @@ class PoliteSettings(Section):
 
 
 KIND = PlatformKind(
-    name="polite", title="polite process", plural="polite processes", maker=FakePlatform(), own=PoliteSettings,
-    shares_host=True,
+    name="polite", title="polite process", plural="polite processes", maker=FakePlatform(),
+    settings_section=PoliteSettings, shares_host=True,
 )
 '''
 SERVICE = '''

@@ -142,6 +142,6 @@ def test_margins_without_any_noise_are_fitted_too() -> None:
     loads = np.log([90.0, 95.0, 100.0, 100.0, 105.0, 110.0])
     fit = MarginFit.fit_points(loads, 7 * (loads - math.log(100)))
     assert fit is not None
-    assert math.exp(fit.at) == pytest.approx(100)
+    assert math.exp(fit.edge) == pytest.approx(100)
     assert fit.error > 0
     assert MarginFit.fit_points(loads, -loads) is None

@@ -15,7 +15,7 @@ LONGEST_DURATION_S = 1e9
 Positive = Annotated[float, Field(gt=0, le=LARGEST)]
 NotNegative = Annotated[float, Field(ge=0, le=LARGEST)]
 Seconds = Annotated[float, Field(gt=0, le=LONGEST_DURATION_S)]
-Whole = Annotated[int, Field(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE)]
+WholeNumber = Annotated[int, Field(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE)]
 Percent = Annotated[float, Field(gt=0, le=100)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$")]

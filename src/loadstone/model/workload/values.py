@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from loadstone.model.reading import Section
-from loadstone.model.workload.bounds import LARGEST_WHOLE, Day, Name, NotNegative, Positive, Whole
+from loadstone.model.workload.bounds import LARGEST_WHOLE, Day, Name, NotNegative, Positive, WholeNumber
 
 OPTIONS_PREFIX = "LOADSTONE_"
 """Variables of this name are options and tokens of the lab itself."""
@@ -27,9 +27,9 @@ class Uniform(_Drawn):
     """A whole number, zero-padded."""
 
     kind: Literal["uniform"]
-    min: Whole = 1
+    min: WholeNumber = 1
     """The smallest number."""
-    max: Whole | None = None
+    max: WholeNumber | None = None
     """The largest number."""
     max_per_session: Positive | None = None
     """Instead of `max`: so many for each session of the load."""

@@ -175,7 +175,7 @@ class Predict:
         curve = [self._predicted(load, fitted, scalability) for load in self._drawn(model, peak.load)]
         checks = self._checks(runs, curve)
         refuted = list(self._refuted(runs, curve, peak))
-        unchecked = [load for load, counts in self._unfit_checks(runs).items() if counts.unfit == counts.made]
+        unchecked = [load for load, counts in self._unfit_checks(runs).items() if counts.unfit == counts.checks]
         return PredictAnswer(
             workload=self.workload,
             settings=dict(self.settings),

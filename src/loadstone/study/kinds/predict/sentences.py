@@ -17,7 +17,7 @@ class UnfitChecks:
     """How many of the checks at a load are invalid, and why the first of them is."""
 
     unfit: int
-    made: int
+    checks: int
     reasons: tuple[str, ...]
 
 
@@ -25,8 +25,8 @@ def unchecked_sentences(unfit: Mapping[str, UnfitChecks], unit: str) -> Iterator
     """The sentences that name checks from which nothing follows."""
     for load, counts in unfit.items():
         why = f" ({counts.reasons[0]})" if counts.reasons else ""
-        so = "the prediction is not checked there" if counts.unfit == counts.made else "those are left out"
-        yield f"{counts.unfit} of {counts.made} checks at {load} {unit} are invalid{why}: {so}."
+        so = "the prediction is not checked there" if counts.unfit == counts.checks else "those are left out"
+        yield f"{counts.unfit} of {counts.checks} checks at {load} {unit} are invalid{why}: {so}."
 
 
 def sureness_sentence(until: Until, half_pct: float, rounds: int) -> str:
