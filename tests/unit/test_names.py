@@ -67,21 +67,21 @@ FILLER_CEILINGS: dict[str, int] = {"services": 88, "testbed": 44}
 """Bindings of filler words that are left in a package; 0 where none is named."""
 VERB_CEILINGS: dict[str, int] = {
     "cli": 47,
-    "fleet": 58,
+    "fleet": 57,
     "host": 28,
-    "judge": 72,
+    "judge": 71,
     "measure": 29,
-    "model": 58,
-    "platforms": 139,
+    "model": 57,
+    "platforms": 138,
     "report": 47,
-    "run": 44,
+    "run": 41,
     "services": 105,
-    "store": 36,
-    "study": 227,
+    "store": 35,
+    "study": 216,
     "telemetry": 3,
     "testbed": 41,
     "web": 14,
-    "workloads": 83,
+    "workloads": 81,
 }
 """Public functions without a verb that are left in a package; 0 where none is named."""
 DOCSTRING_CEILINGS: dict[str, int] = {
@@ -109,9 +109,9 @@ SHARED_CONSTANTS = {"KIND": ENTRY_POINT, "SECTION": ENTRY_POINT, "NOTE": "text b
 """Public constants that several modules define, each with the reason."""
 SHARED_CONSTANTS_CEILING = 106
 """Further constants that several modules define; may only fall."""
-SHARED_TYPES: dict[str, str] = {}
+SHARED_TYPES = {"Json": "alias of an object of JSON, in modules of several layers", "app": ENTRY_POINT}
 """Public types that several modules define, each with the reason."""
-SHARED_TYPES_CEILING = 6
+SHARED_TYPES_CEILING = 2
 """Further types that several modules define; may only fall."""
 
 

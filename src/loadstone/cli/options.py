@@ -52,7 +52,7 @@ Rate = Annotated[
     str | None,
     typer.Option(help="Open load: session arrivals per second. Steps: 50,100,150; ramp: 10-100.", rich_help_panel=LOAD),
 ]
-ArrivalProcess = Annotated[
+ProcessOption = Annotated[
     str,
     typer.Option(
         metavar="KIND",
@@ -145,7 +145,7 @@ class LoadOptions:
 
     sessions: Sessions = None
     rate: Rate = None
-    arrivals: ArrivalProcess = "poisson"
+    arrivals: ProcessOption = "poisson"
     most_sessions: Annotated[
         int,
         typer.Option(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from loadstone.cli.options import ArrivalProcess, Rate, Seed
+from loadstone.cli.options import ProcessOption, Rate, Seed
 from loadstone.cli.screen import out
 from loadstone.judge.mix import CYCLE_DEVIATION_PCT
 from loadstone.model.load import MOST_SESSIONS, make_load, read_process
@@ -25,7 +25,7 @@ def simulate(
         int | None, typer.Option(min=1, max=MOST_SESSIONS, help="Closed load: number of simultaneous sessions.")
     ] = None,
     rate: Rate = None,
-    arrivals: ArrivalProcess = "poisson",
+    arrivals: ProcessOption = "poisson",
     seconds: Annotated[float, typer.Option(min=1, max=1e6, help="Length of the steady state, in seconds.")] = 1800,
     server: Annotated[
         str | None,

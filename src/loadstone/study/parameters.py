@@ -19,7 +19,7 @@ from loadstone.platforms.registry import machine_kind, platform_kind, platform_k
 from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.services.registry import names_of
 
-PointSettings = Mapping[str, str]
+ParameterSettings = Mapping[str, str]
 """Parameters by name, as texts."""
 Point = str | int | float
 Points = Annotated[tuple[Point, ...], Field(min_length=1)]
@@ -42,7 +42,7 @@ class Parameter:
     is_load: bool = False
 
 
-def apply(spec: RunSpec, settings: PointSettings) -> RunSpec:
+def apply(spec: RunSpec, settings: ParameterSettings) -> RunSpec:
     """The specification with all settings. Raises UsageError."""
     for name, text in settings.items():
         spec = parameter(name).apply(spec, text)
