@@ -177,8 +177,10 @@ def _machines(sections: Sections) -> Iterator[str]:
     )
     yield table(("platform", "machine", "keys"), rows)
     for kind in kinds:
-        if kind.own.model_fields and kind.own not in sections.known:
-            yield from sections.blocks(f"Keys of {kind.name}", kind.own, 3, f"Keys of `[machine]` for `{kind.name}`.")
+        if kind.settings_section.model_fields and kind.settings_section not in sections.known:
+            yield from sections.blocks(
+                f"Keys of {kind.name}", kind.settings_section, 3, f"Keys of `[machine]` for `{kind.name}`."
+            )
     yield "## `[backend]`"
     yield paragraph("The machine of the back-end simulator, with the keys of `[machine]`.")
     yield "## `[machines.ROLE]`"

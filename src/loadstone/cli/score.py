@@ -166,7 +166,7 @@ def _maxima(text: str) -> Maxima:
         app = web = mail = 0.0
     if not (app > 0 and web > 0 and mail > 0):
         raise UsageError(
-            f"`{text}` is not a valid list from_scores maxima. Use three rates above 0, such as --maxima 34.90,54.14,89.88."
+            f"`{text}` is not a valid list of maxima. Use three rates above 0, such as --maxima 34.90,54.14,89.88."
         )
     return Maxima.from_scores(app, web, mail)
 

@@ -146,7 +146,8 @@ async def install(name: str, host: HostSpec, facts: HostProbe, wheel: Path | Non
         python = host.python or sys.executable
         if host.python and facts.installed != this_version:
             raise FleetError(
-                f"{python} on {name} needs Loadstone {facts.installed or 'not'} with the engine, but has {this_version}."
+                f"{python} on {name} needs Loadstone {this_version} with the engine, "
+                f"but has {facts.installed or 'none'}."
             )
         return python
     if wheel is None:

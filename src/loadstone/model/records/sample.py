@@ -77,7 +77,7 @@ class OutsideView:
 
 @dataclass(frozen=True)
 class ServiceSample:
-    """ServiceSample that a service reports, by its own names."""
+    """Status that a service reports, by its own names."""
 
     now: Mapping[str, float]
     per_s: Mapping[str, float]
@@ -110,7 +110,7 @@ class Sample:
     stations: Mapping[str, StationBusy | None] = field(default_factory=dict)
     machines: Mapping[str, MachineViews] = field(default_factory=dict)
     status: Mapping[str, ServiceSample] = field(default_factory=dict)
-    """ServiceSample that services report, by machine and part."""
+    """Status that services report, by machine and part."""
     ours_cores: float | None = None
     """Cores used by driver, system, back end and the lab itself; None where not all of them are known."""
     known_cores: float | None = None
