@@ -11,7 +11,7 @@ FUZZ_S := 600
 SOURCES := pyproject.toml setup.py Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python test-fast test-all rates wheel image sites fleet-trial bench calibrate fuzz mutants lint format schemas reference checksums clean
+.PHONY: help setup demo test test-rust test-python test-fast test-all rates wheel image sites fleet-trial bench calibrate fuzz mutants lint format schemas docs reference checksums clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -100,6 +100,11 @@ image: $(VENV)/developing   ## build the container image `loadstone` with podman
 wheel: $(VENV)/developing   ## build a wheel with the package and its programs: dist/loadstone-*.whl
 	@scripts/make-wheel $(BIN)
 
+docs: $(VENV)/documenting   ## the documentation as a site, for use without a network: target/docs/html/index.html
+	@rm -rf target/docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --doctree-dir target/docs/trees docs target/docs/html
+	@echo "open target/docs/html/index.html"
+
 reference: $(VENV)/developing   ## write the pages of docs/reference from the code
 	$(BIN)/python -m docs_reference
 
@@ -130,4 +135,8 @@ $(VENV)/testing: $(VENV)/developing
 
 $(VENV)/developing: $(VENV)/installed
 	@LOADSTONE_PROGRAMS_BUILT=1 $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(VENV)/documenting: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@LOADSTONE_PROGRAMS_BUILT=1 $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	@touch $@
