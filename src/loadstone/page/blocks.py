@@ -46,6 +46,8 @@ class Cell:
     tone: Tone = Tone.PLAIN
     link: str = ""
     aside: str = ""
+    anchor: str = ""
+    """Anchor of a heading of the same page that it links to."""
 
 
 @dataclass(frozen=True)

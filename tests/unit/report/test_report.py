@@ -3,11 +3,14 @@
 import json
 import re
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import pytest
 
+from loadstone.judge.remedies import REMEDIES
 from loadstone.model.numbers import number, rounded
+from loadstone.model.records.check import Outcome
 from loadstone.model.records.manifest import HELD_CURVE, MachineFacts, Status
 from loadstone.page.blocks import Gallery
 from loadstone.page.plot import PercentilePlot
@@ -17,7 +20,7 @@ from loadstone.report.section import ReportContext
 from loadstone.report.sections import held_outputs
 from loadstone.run.judging import judge
 from loadstone.store.folder import Seal, SealState
-from loadstone.store.read import read_result
+from loadstone.store.read import read_result, read_verdict
 from tests.places import PROJECT
 from tests.records import interval, result_folder
 
@@ -41,6 +44,20 @@ def test_html_loads_nothing_from_elsewhere(broken_off: Path) -> None:
     assert not re.findall(r"""(?:src|href)\s*=\s*["'](?!#|data:)""", text.replace("xlink:href", ""))
     assert "<script" not in text
     assert not re.findall(r"url\((?!#|&quot;#|'#)", text)
+
+
+def test_every_broken_rule_links_to_its_cause_and_remedy(broken_off: Path) -> None:
+    verdict = read_verdict(broken_off)
+    assert verdict is not None
+    checks = verdict.workloads[0].iterations[0].checks
+    broken = {check.id for check in checks if check.outcome is Outcome.BROKEN}
+    text = write_report(broken_off).read_text()
+    assert broken
+    assert set(re.findall(r'<a href="#rule-(\w+)">', text)) == broken
+    for rule in broken:
+        assert text.count(f'id="rule-{rule}"') == 1
+        assert f"loadstone explain {rule}" in text
+        assert REMEDIES[rule].cause in unescape(text)
 
 
 def test_json_is_complete(broken_off: Path) -> None:
