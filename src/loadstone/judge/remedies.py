@@ -329,12 +329,18 @@ def title_of(rule: CheckId) -> str:
     return TITLES.get(rule, rule.replace("_", " "))
 
 
+def heading_of(rule: CheckId) -> str:
+    """Returns the title of a rule as a heading."""
+    title = title_of(rule)
+    return f"{title[:1].upper()}{title[1:]}"
+
+
 def markdown_page() -> str:
     """docs/troubleshooting.md: every rule with its meaning, cause and remedy."""
     parts = [_INTRODUCTION]
     for rule, remedy in REMEDIES.items():
         paragraphs = (
-            f"**{title_of(rule).capitalize()}.** {remedy.meaning}",
+            f"**{heading_of(rule)}.** {remedy.meaning}",
             *(_emphasize(text) for text in remedy.lines[1:]),
         )
         parts += [f"## {rule}", *(textwrap.fill(text, PAGE_WIDTH, break_on_hyphens=False) for text in paragraphs)]
