@@ -63,23 +63,24 @@ FILLER_EXCEPTIONS = {
     ("web/listing.py", "what"): "read by the template of the list",
 }
 """Filler words that stay, by module and name, each with its reason; 38 of them."""
-FILLER_CEILINGS: dict[str, int] = {"services": 88, "testbed": 44}
+FILLER_CEILINGS: dict[str, int] = {"services": 9}
 """Bindings of filler words that are left in a package; 0 where none is named."""
 VERB_CEILINGS: dict[str, int] = {
-    "cli": 47,
-    "fleet": 57,
+    "cli": 48,
+    "fleet": 58,
     "host": 28,
-    "judge": 71,
+    "judge": 72,
     "measure": 29,
-    "model": 57,
-    "platforms": 138,
+    "model": 63,
+    "platforms": 139,
     "report": 47,
     "run": 41,
-    "services": 105,
+    "services": 107,
     "store": 35,
     "study": 216,
     "telemetry": 3,
-    "testbed": 41,
+    "testbed": 29,
+    "topologies": 2,
     "web": 14,
     "workloads": 81,
 }
@@ -94,11 +95,11 @@ DOCSTRING_CEILINGS: dict[str, int] = {
     "platforms": 56,
     "report": 8,
     "run": 12,
-    "services": 33,
+    "services": 34,
     "store": 5,
     "study": 48,
     "telemetry": 2,
-    "testbed": 11,
+    "testbed": 3,
     "web": 3,
     "workloads": 15,
 }

@@ -55,7 +55,7 @@ class DataTables:
     def options(self, database: str, rows: Mapping[str, int]) -> list[str]:
         """Returns the command's options: address of the database, rows by table."""
         tables = [name for name in self.tables if name in rows]
-        return ["--database", database, *(word for name in tables for word in (f"--{name}", str(rows[name])))]
+        return ["--database", database, *(argument for name in tables for argument in (f"--{name}", str(rows[name])))]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -101,7 +101,7 @@ def test_a_machine_is_protected_again_however_often_that_failed_before(monkeypat
     monkeypatch.setattr(pair, "protect", protect)
 
     async def keep() -> None:
-        async with pair.kept():
+        async with pair.keep_running():
             while attempts < 30:
                 await asyncio.sleep(0)
 

@@ -8,8 +8,8 @@ from loadstone.run.audit import HeldTotal, Holdings
 def test_ledgers_that_topologies_declare_are_read_and_a_missing_one_is_empty() -> None:
     answer = b'{"orders": {"count": 3, "sum": "ff"}, "visits": {"count": 9}, "rules": [{"rule": "stock", "broken": 1}]}'
     holdings = Holdings.read(answer)
-    assert holdings.of("orders") == HeldTotal(3, "ff")
-    assert holdings.of("additions") == HeldTotal()
+    assert holdings.get_total("orders") == HeldTotal(3, "ff")
+    assert holdings.get_total("additions") == HeldTotal()
     assert [(rule.rule, rule.broken) for rule in holdings.rules] == [("stock", 1)]
 
 
