@@ -20,6 +20,18 @@ INLINE = re.compile(r"`(loadstone [a-z][^`]*)`")
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|\.\.\.|[<>|]")
 """What marks a line as a pattern of commands, not as a command."""
 
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+MOST_COLUMNS = 120
+WIDE_PAGES = {
+    "docs/consolidation.md",
+    "docs/first-run.md",
+    "docs/how-to/fleet.md",
+    "docs/how-to/machines.md",
+    "docs/how-to/own-site.md",
+    "docs/studies.md",
+    "docs/webserver.md",
+}
+"""Pages with wider lines, which are to be wrapped when they are next written."""
 NAME = re.compile(r"loadstone [a-z-]+( [a-z-]+)?")
 """A command without arguments in a sentence: its name."""
 FILE = re.compile(r"[\w-]+\.(csv|har|ya?ml|toml|json)")
@@ -46,6 +58,17 @@ def test_links_lead_somewhere(page: Path) -> None:
         target = (page.parent / file).resolve() if file else page
         assert target.exists(), f"{name_of(page)}: {link}"
         assert not anchor or anchor in anchors(target), f"{name_of(page)}: {link}"
+
+
+@pytest.mark.parametrize("page", sorted(PROJECT.glob("docs/**/*.md")), ids=name_of)
+def test_lines_outside_tables_and_code_are_narrow(page: Path) -> None:
+    text = FENCE.sub(lambda block: "\n" * block[0].count("\n"), page.read_text(encoding="utf-8"))
+    wide = [
+        number
+        for number, line in enumerate(text.splitlines(), 1)
+        if len(line) > MOST_COLUMNS and not line.startswith("|") and " " in line[:MOST_COLUMNS].strip()
+    ]
+    assert not wide or name_of(page) in WIDE_PAGES, f"{name_of(page)}: lines {wide}"
 
 
 def commands_of(page: Path) -> Iterator[list[str]]:
