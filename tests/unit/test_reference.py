@@ -1,9 +1,12 @@
 """The generated reference is up to date, and says what the code does."""
 
 import ast
+import importlib
 import re
 import tarfile
+from collections.abc import Iterator
 from fnmatch import fnmatch
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from docs_reference.pages import FOLDER, PAGES, pages
 from docs_reference.results import OTHER_FILES, RUN_FILES, STUDY_FILES
 from docs_reference.rules import RULES
 
+from loadstone import judge
 from loadstone.cli.main import whole_program
 from loadstone.judge.remedies import REMEDIES
 from loadstone.model.records.check import CheckId
@@ -41,23 +45,23 @@ def test_every_rule_is_in_the_reference() -> None:
     assert set(RULES) == set(REMEDIES)
 
 
-def judgements() -> list[tuple[CheckId, ast.Call]]:
-    """Calls that make a check of a rule that they name."""
-    calls = [
-        call
-        for file in JUDGES.glob("*.py")
-        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("at_least", "at_most")
-    ]
-    named = [call for call in calls if call.args and ast.unparse(call.args[0]).startswith("CheckId.")]
-    return [(CheckId[ast.unparse(call.args[0]).removeprefix("CheckId.")], call) for call in named]
+def judgements() -> Iterator[tuple[CheckId, ModuleType, ast.Call]]:
+    """Yields calls that make a check of a rule that they name, with their module."""
+    for file in JUDGES.glob("*.py"):
+        module = importlib.import_module(f"loadstone.judge.{file.stem}") if file.stem != "__init__" else judge
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            is_check = isinstance(call, ast.Call) and ast.unparse(call.func) in ("at_least", "at_most")
+            if is_check and call.args and ast.unparse(call.args[0]).startswith("CheckId."):
+                yield CheckId[ast.unparse(call.args[0]).removeprefix("CheckId.")], module, call
 
 
-def test_rules_have_the_bound_unit_and_weight_that_they_are_judged_by() -> None:
-    judged = judgements()
-    assert len({rule for rule, _ in judged}) > 40
-    for rule, call in judged:
-        stated, (unit, weight) = RULES[rule], call.args[3:5]
+def test_rules_have_the_bound_unit_weight_and_source_that_they_are_judged_by() -> None:
+    judged = list(judgements())
+    assert len({rule for rule, *_ in judged}) > 40
+    for rule, module, call in judged:
+        stated, (unit, weight, source) = RULES[rule], call.args[3:6]
+        if isinstance(source, ast.Name) and source.id.isupper():
+            assert stated.source == getattr(module, source.id), rule
         assert stated.bound == ast.unparse(call.func).replace("_", " "), rule
         assert not isinstance(unit, ast.Constant) or unit.value == stated.unit, rule
         if ast.unparse(weight).startswith("Weight.") and rule is not CheckId.PERCENTILE:
