@@ -23,10 +23,21 @@ smartquotes = False
 
 GROUPS = {
     "Start": ["install", "first-run", "concepts", "glossary", "troubleshooting"],
-    "How to": ["how-to/*"],
+    "How to": [
+        "how-to/own-site",
+        "how-to/ci",
+        "how-to/peak",
+        "how-to/compare",
+        "how-to/machines",
+        "how-to/server-stacks",
+        "how-to/tiles",
+        "how-to/failover",
+        "how-to/fleet",
+        "how-to/*",
+    ],
     "Reference papers": ["how-to/papers/*"],
-    "Reference": ["reference/*"],
-    "Explanation": ["explain/*"],
+    "Reference": ["reference/command-line", "reference/*-file", "reference/*"],
+    "Explanation": ["explain/timing", "explain/verdicts", "explain/statistics", "explain/*"],
     "Sources": ["web-workloads", "applications", "consolidation", "webserver", "studies", "fault-tolerance"],
     "Evidence": ["evidence/*"],
     "More": ["*"],
@@ -39,7 +50,8 @@ def contents() -> str:
     blocks, known = [], {"index"}
     for caption, patterns in GROUPS.items():
         pages = [page for pattern in patterns for page in sorted(HERE.glob(f"{pattern}.md"))]
-        names = [name for page in pages if (name := str(page.relative_to(HERE).with_suffix(""))) not in known]
+        found = dict.fromkeys(str(page.relative_to(HERE).with_suffix("")) for page in pages)
+        names = [name for name in found if name not in known]
         known |= set(names)
         if names:
             blocks.append("\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *names, "```"]))
