@@ -66,6 +66,7 @@ class HostSpec(Section):
     """One host."""
 
     roles: tuple[HostRole, ...] = Field(description="a list of `driver`, `system`, `witness`", min_length=1)
+    """Roles of the host: it generates load, runs machines, or decides which side of a pair serves."""
     addresses: Mapping[str, IPv4Address] = Field(
         description='a table of its addresses by network, as { public = "10.0.0.2" }; `public` is how others reach it'
     )
@@ -92,10 +93,12 @@ class FleetSpec(Section):
     """All hosts, and what holds them together."""
 
     back_end: BackEnd = Field(default=BackEnd.RAY, description="`ray` or `local`")
+    """Engine that starts and monitors the hosts' supervisors."""
     cluster: Annotated[str, AfterValidator(_cluster)] = Field(
         default="", description="HOST:PORT of an existing Ray cluster; default: the cluster of `fleet up`"
     )
     dealing: Dealing = Field(default=Dealing.SPREAD, description="`spread` or `pack`")
+    """Placement of machines without a host: round robin, or on the first host with room."""
     hosts: Mapping[str, HostSpec] = Field(description="a table [hosts.NAME] for each host", min_length=1)
 
     def with_role(self, role: HostRole) -> tuple[str, ...]:

@@ -54,6 +54,7 @@ class MachineSpec(Section):
     memory: Annotated[int, Field(ge=64, le=1 << 22)] = Field(default=512, description="MiB of memory, 64 or more")
     image: str = Field(default=MINIMAL, description="`minimal`, `debian`, `debian+PACKAGE+...`, or an OCI image")
     network: NetworkKind = Field(default=NetworkKind.AUTO, description="`auto`, `bridge` or `user`")
+    """Connection of the machine; `auto`: a bridge if this user may create one, else user-mode."""
     mbit_per_s: Annotated[float, Field(ge=0.01, le=30_000)] | None = Field(
         default=None, description="speed of its public access link in Mbit/s, each way, 0.01 to 30000"
     )

@@ -136,6 +136,7 @@ class Request(Section):
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] = Field(
         default="GET", description="`GET`, `POST`, `PUT`, `PATCH`, `DELETE` or `HEAD`"
     )
+    """HTTP method."""
     path: str = Field(description='the path, as "/search", values as {name}')
     query: Fields = Field(
         default_factory=dict, description='a table of texts, as { q = "{words}" }, or a list of [name, text]'
@@ -268,6 +269,7 @@ class Operation(Request):
     """A timed unit: a page with embedded files and further requests, one request, or an exchange over a WebSocket."""
 
     tls: bool | None = Field(default=None, description="true or false")
+    """Whether it is sent over TLS. Default: as in `[target]`."""
     embedded: tuple[str | EmbeddedFile, ...] = Field(
         default=(), description='a list of "size@probability" or { path, bytes, conditional }'
     )

@@ -46,8 +46,11 @@ class HypervisorSettings(Section):
     """Of virtual machines, whoever starts them."""
 
     accelerator: Accelerator = Field(default=Accelerator.AUTO, description="`auto`, `kvm` or `tcg`")
+    """Accelerator of QEMU: hardware virtualization, or emulation by TCG."""
     nic: Nic = Field(default=Nic.VIRTIO, description="`virtio-net-pci` or `vmxnet3`")
+    """Model of the network card."""
     cache: Cache = Field(default=Cache.NONE, description="`none`, `writeback`, `writethrough`, `directsync`, `unsafe`")
+    """Cache mode of the disk."""
 
 
 class RestorableSettings(Section):
@@ -64,3 +67,4 @@ class VmSettings(HypervisorSettings, RestorableSettings):
     )
     restart: bool = Field(default=False, description="`true`: restarted with its services when it dies")
     pages: Pages = Field(default=Pages.NORMAL, description="`normal` or `huge`")
+    """Memory pages of the host for the machine's memory."""
