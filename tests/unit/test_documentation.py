@@ -60,6 +60,12 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), f"{name_of(page)}: {link}"
 
 
+def test_every_page_of_the_documentation_is_linked_from_its_start_page() -> None:
+    start = PROJECT / "docs" / "index.md"
+    linked = {(start.parent / link.partition("#")[0]).resolve() for link in LINK.findall(start.read_text())}
+    assert [name_of(page) for page in sorted(PROJECT.glob("docs/**/*.md")) if page not in {*linked, start}] == []
+
+
 @pytest.mark.parametrize("page", sorted(PROJECT.glob("docs/**/*.md")), ids=name_of)
 def test_lines_outside_tables_and_code_are_narrow(page: Path) -> None:
     text = FENCE.sub(lambda block: "\n" * block[0].count("\n"), page.read_text(encoding="utf-8"))
