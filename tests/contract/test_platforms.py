@@ -153,7 +153,7 @@ def test_a_program_that_is_not_there_is_a_clear_error(place: Place) -> None:
 
 
 def test_a_name_is_given_once(place: Place) -> None:
-    with pytest.raises(PlatformError, match="a machine `one` already"):
+    with pytest.raises(PlatformError, match="A machine `one` already"):
         place.run(place.base.machine("one", machine_of(place.kind), (PUBLIC,)))
 
 

@@ -148,7 +148,7 @@ def test_a_bad_configuration_is_told_in_the_servers_words(name: str, said: str, 
 
 
 def test_a_missing_module_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(software, "is_there", lambda pattern: "libphp" not in pattern)
+    monkeypatch.setattr(software, "has_file", lambda pattern: "libphp" not in pattern)
     with pytest.raises(ServiceError, match="apt-get install libapache2-mod-php"):
         with_software(MachineSpec(), service_kind(ServiceRole.WEBSERVER, "apache"), Mechanism.PHP_MODULE)
 

@@ -225,7 +225,7 @@ def test_a_balancer_deals_users_and_leaves_them_where_they_are(
 
 
 def test_what_is_not_installed_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(software, "is_there", lambda pattern: "php" not in pattern)
+    monkeypatch.setattr(software, "has_file", lambda pattern: "php" not in pattern)
     with (
         pytest.raises(ServiceError, match="`apt-get install php-fpm`"),
         served(Reference(1, ServiceChoices(service=nginx_php.KIND.name)), tmp_path),

@@ -108,7 +108,7 @@ def _look_at_the_report(report: Path) -> None:
             *("Performance", "Quality of service", "Tile by tile"),
             "Rules of the run as a whole",
         ]
-        assert shown.locator("figure", has_text="Heat map").locator("svg").count() == 1
+        assert shown.locator("figure", has_text="Heat map: tiles and workloads").locator("svg").count() == 1
         assert shown.get_by_role("cell", name="tile2-db", exact=True).count() == 1
         assert shown.get_by_text("This is not a SPEC result").count() == 1
 
@@ -332,7 +332,7 @@ def test_what_does_not_fit_is_said_before_anything_starts(loadstone_here: Loadst
     for words, said in (
         (("--last-fraction", "0.25"), "0.1, 0.2"),
         (("--profile", "laptop"), "--tile laptop"),
-        (("--tile", "big"), "There are classic, laptop"),
+        (("--tile", "big"), "Use one of classic, laptop"),
         (("--power", "rapl"), "server= or system="),
         (("--group", "numa"), "numa=0,1,0,1"),
         (("--machine", "mbit_per_s=10"), "A process has no `mbit_per_s`"),

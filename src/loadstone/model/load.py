@@ -187,7 +187,7 @@ def make_load(
 ) -> Load:
     """The load from exactly one of a number of sessions, a rate and a trace. Raises UsageError."""
     if [sessions, rate, trace].count(None) != 2:
-        raise UsageError("Set the load in one way: sessions (simultaneous), rate (arrivals/s) or trace.")
+        raise UsageError("Set exactly one load: sessions (simultaneous), rate (arrivals/s) or trace.")
     if sessions is not None:
         return read_sessions(str(sessions))
     if trace is not None:
