@@ -263,7 +263,7 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     [
         (["run", "bankng", "--sessions", "1"], "Did you mean `banking`"),
         (["run", "banking"], "sessions"),
-        (["run", "banking", "--sessions", "1", "--rate", "5"], "in one way"),
+        (["run", "banking", "--sessions", "1", "--rate", "5"], "exactly one load"),
         (["run", "banking", "--rate", "5-6-7"], "10-100"),
         (["run", "banking", "--rate", "0"], "greater than 0"),
         (["run", "banking", "--sessions", "0"], "is not a valid number of sessions. Use 1 to"),
