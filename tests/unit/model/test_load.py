@@ -98,7 +98,7 @@ def test_what_is_no_trace_is_refused_with_its_place(tmp_path: Path, text: str, s
 def test_a_load_is_given_in_one_way() -> None:
     assert make_load(5, None, None, POISSON) == Population(5)
     for sessions, rate in ((None, None), (5, "3")):
-        with pytest.raises(UsageError, match="in one way"):
+        with pytest.raises(UsageError, match="exactly one load"):
             make_load(sessions, rate, None, POISSON)
 
 
