@@ -22,16 +22,6 @@ PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|\.\.\.|[<>|]")
 
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 MOST_COLUMNS = 120
-WIDE_PAGES = {
-    "docs/consolidation.md",
-    "docs/first-run.md",
-    "docs/how-to/fleet.md",
-    "docs/how-to/machines.md",
-    "docs/how-to/own-site.md",
-    "docs/studies.md",
-    "docs/webserver.md",
-}
-"""Pages with wider lines, which are to be wrapped when they are next written."""
 NAME = re.compile(r"loadstone [a-z-]+( [a-z-]+)?")
 """A command without arguments in a sentence: its name."""
 FILE = re.compile(r"[\w-]+\.(csv|har|ya?ml|toml|json)")
@@ -74,7 +64,7 @@ def test_lines_outside_tables_and_code_are_narrow(page: Path) -> None:
         for number, line in enumerate(text.splitlines(), 1)
         if len(line) > MOST_COLUMNS and not line.startswith("|") and " " in line[:MOST_COLUMNS].strip()
     ]
-    assert not wide or name_of(page) in WIDE_PAGES, f"{name_of(page)}: lines {wide}"
+    assert not wide, f"{name_of(page)}: lines {wide}"
 
 
 def commands_of(page: Path) -> Iterator[list[str]]:
