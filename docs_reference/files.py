@@ -11,48 +11,19 @@ from loadstone.model.machine import MachineSpec
 from loadstone.model.profile import PROFILES
 from loadstone.model.reading import Section
 from loadstone.model.system import FileServer, Station
-from loadstone.model.tile import Size, TileCurve, TileHeader, TileLoads, TileMaxima, TileRun
-from loadstone.model.workload import (
-    Checks,
-    Connections,
-    CountRule,
-    EmbeddedPattern,
-    Header,
-    Limits,
-    Mailboxes,
-    Pacing,
-    Published,
-    Rows,
-    TargetRules,
-)
-from loadstone.model.workload.mix import Mix
-from loadstone.model.workload.operation import Operation
+from loadstone.model.tile import TILE_SECTIONS, Size
 from loadstone.model.workload.values import Value
 from loadstone.platforms.kind import EVERY
 from loadstone.platforms.registry import platform_kinds
 from loadstone.study.registry import study_kinds
 from loadstone.study.sections import DriverSection, LoadEntry, ProfileSection, ServerSection, StudyHeader, TargetSection
+from loadstone.workloads.catalogue import ENTRIES, OPTIONAL_SECTIONS, SECTIONS
 
 HERE = Path(__file__).parent
 GENERATED = "`make reference` writes this page from the models that read the file."
 NUMBERS = (
     "Unknown keys are errors. Numbers are at most 10^12, whole numbers at most 2^63 - 1, times at most 10^9 s; tighter "
     "limits stand with the key. A key without a default may be left out."
-)
-WORKLOAD = (
-    ("[workload]", Header),
-    ("[target]", TargetRules),
-    ("[pacing]", Pacing),
-    ("[connections]", Connections),
-    ("[limits]", Limits),
-    ("[checks]", Checks),
-    ("[mix]", Mix),
-    ("[operations.NAME]", Operation),
-    ("[embedded]", EmbeddedPattern),
-    ("[mailboxes]", Mailboxes),
-    ("[data.NAME]", Rows),
-    ("[rules.NAME]", CountRule),
-    ("[published]", Published),
 )
 TABLES = (
     ("[headers]", 'Headers of all requests, a table of texts, such as `User-Agent = "Example"`. An operation may '
@@ -70,13 +41,6 @@ STUDY = (
     ("[nginx]", FileServer),
     ("[driver]", DriverSection),
 )
-TILE = (
-    ("[tile]", TileHeader),
-    ("[loads]", TileLoads),
-    ("[run]", TileRun),
-    ("[curve]", TileCurve),
-    ("[maxima]", TileMaxima),
-)
 
 
 def workload_file() -> Iterator[str]:
@@ -86,14 +50,24 @@ def workload_file() -> Iterator[str]:
         "A folder with a `workload.toml` is a workload. `loadstone workloads check FOLDER` reports every problem in it "
         f"with its line, and `loadstone workloads show FOLDER` explains it. {NUMBERS} {GENERATED}"
     )
-    yield _contents([*(title for title, _ in WORKLOAD), *(title for title, _ in TABLES), "[values]"])
+    described = dict(_workload_sections())
+    yield _contents([*described, *(title for title, _ in TABLES), "[values]"])
     sections = Sections()
-    for title, kind in WORKLOAD:
+    for title, kind in described.items():
         yield from sections.blocks(code(title), kind)
     for title, text in TABLES:
         yield f"## {code(title)}"
         yield paragraph(text)
     yield from _values(sections)
+
+
+def _workload_sections() -> Iterator[tuple[str, type[Section]]]:
+    """Titles and types of the sections that are read as such, but for those that `TABLES` and `_values` describe."""
+    described = {title for title, _ in TABLES}
+    single = {**{key: kind for key, (kind, _) in SECTIONS.items()}, **OPTIONAL_SECTIONS}
+    titles = {f"[{key}]": kind for key, kind in single.items()}
+    titles |= {f"[{key}.NAME]": kind for key, kind in ENTRIES.items() if key not in ("headers", "values")}
+    yield from ((title, kind) for title, kind in titles.items() if title not in described)
 
 
 def _values(sections: Sections) -> Iterator[str]:
@@ -209,8 +183,9 @@ def tile_file(shipped: Path) -> Iterator[str]:
         f"shipped and known by name. `[maxima]` and `[machines]` may be left out. {NUMBERS} {GENERATED}"
     )
     sections = Sections()
-    for title, kind in TILE:
-        yield from sections.blocks(code(title), kind)
+    for key, kind in TILE_SECTIONS.items():
+        if key != "machines":
+            yield from sections.blocks(code(f"[{key}]"), kind)
     yield from sections.blocks(
         code("[machines]"), Size, about="A table for each role: `web`, `infra`, `app`, `db`, `mail`, `idle`."
     )

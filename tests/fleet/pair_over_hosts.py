@@ -16,20 +16,12 @@ from loadstone.fleet.inventory import read_fleet
 from loadstone.fleet.open import open_fleet
 from loadstone.model.fault import FaultKind
 from loadstone.platforms.pair.machine import PairMachine
+from tests.waiting import WAIT_S, until
 
 KILLS = 1
 ANSWERS = 20
-WAIT_S = 60.0
 SILENT_S = 4.0
 """For so long a client waits for a pair that must not answer."""
-
-
-async def until(is_so: Any) -> None:
-    """Waits for something to become so."""
-    late = time.monotonic() + WAIT_S
-    while not is_so():
-        assert time.monotonic() < late, "it did not become so"
-        await asyncio.sleep(0.05)
 
 
 async def more_answers(client: Client) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import typer
 import typer.main
+from docs_reference.markdown import anchor
 
 from loadstone.cli.main import whole_program
 from tests.places import PROJECT
@@ -34,9 +35,7 @@ def name_of(page: Path) -> str:
 
 def anchors(page: Path) -> set[str]:
     """Anchors of a page's headings, as GitHub makes them."""
-    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
-    plain = (re.sub(r"[^\w\- ]", "", title.lower()) for title in titles)
-    return {title.strip().replace(" ", "-") for title in plain}
+    return set(map(anchor, re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -4,13 +4,11 @@ them. Frames are watched on both taps, in the order in which they came.
 
 import asyncio
 import contextlib
-import ctypes
 import json
 import os
 import random
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -20,15 +18,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pyroute2 import NetNS, netns
+
 from loadstone.host.programs import pair
+from loadstone.platforms.fabric import NetworkInterface
+from loadstone.platforms.pair.command import PairLayout, SideFiles, agent, namespace_file
+from loadstone.platforms.vm.image import Image
+from tests.waiting import WAIT_S, until
 
 Json = dict[str, Any]
 STAND_IN = Path(__file__).with_name("stand_in.py")
 ETHERTYPE = bytes.fromhex("88b5")
 PACKETS_OF_ALL_KINDS = 0x0003
-CLONE_NEWNET = 0x40000000
-WAIT_S = 60.0
-"""Longest wait for anything, on a host with other work."""
 MORE = 12
 """Frames after which a machine is known to run on."""
 SIDES = ("a", "b")
@@ -41,25 +42,16 @@ class Network:
         self.name = f"lst-agents-{os.getpid()}"
         self.frames: dict[str, list[tuple[str, int]]] = {}
         """Tap's name without its side -> side and number of each frame, in order."""
-        self._run("ip", "netns", "add", self.name)
+        netns.create(self.name)
         self._socket = self._open()
         self._pairs = 0
-
-    @property
-    def file(self) -> str:
-        return f"/run/netns/{self.name}"
-
-    def _run(self, *argv: str) -> None:
-        subprocess.run(argv, check=True, capture_output=True)
 
     def _open(self) -> socket.socket:
         """A socket in the namespace that gets every frame of every tap."""
         opened: list[socket.socket] = []
 
         def enter() -> None:
-            libc = ctypes.CDLL(None, use_errno=True)
-            with Path(self.file).open() as there:
-                assert libc.setns(there.fileno(), CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+            netns.setns(self.name)
             opened.append(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(PACKETS_OF_ALL_KINDS)))
 
         thread = threading.Thread(target=enter)
@@ -73,9 +65,10 @@ class Network:
         """Makes two taps; their name without the side."""
         self._pairs += 1
         stem = f"p{self._pairs}"
-        for side in SIDES:
-            self._run("ip", "-n", self.name, "tuntap", "add", "dev", stem + side, "mode", "tap")
-            self._run("ip", "-n", self.name, "link", "set", stem + side, "up")
+        with NetNS(self.name) as inside:
+            for side in SIDES:
+                inside.link("add", ifname=stem + side, kind="tuntap", mode="tap")
+                inside.link("set", index=inside.link_lookup(ifname=stem + side)[0], state="up")
         self.frames[stem] = []
         return stem
 
@@ -99,7 +92,7 @@ class Network:
 
     def close(self) -> None:
         self._socket.close()
-        self._run("ip", "netns", "del", self.name)
+        netns.remove(self.name)
 
 
 class Relay:
@@ -142,6 +135,13 @@ class Relay:
             self._server.close()
 
 
+def agent_argv(files: SideFiles, network: Network, tap: str, mac: str, follow: str | None) -> list[str]:
+    """The command of an agent, which stays in this host's network and has its tap in the namespace."""
+    nic = NetworkInterface("public", tap, network.name, "", mac, "")
+    layout = PairLayout(files.folder.name, 0, Image("", "", Path(), "", Path()), nic)
+    return [*agent(pair(), layout, files, tap, follow), "--tap-in", namespace_file(network.name)]
+
+
 @dataclass
 class Half:
     """One agent, and the process in its machine's place."""
@@ -158,11 +158,7 @@ class Half:
     _reading: asyncio.Task[None] | None = None
 
     async def start_agent(self, network: Network, tap: str, mac: str, patience_ms: int, follow: str | None) -> None:
-        files = {what: str(self.folder / f"{self.name}.{what}") for what in ("memory", "inlet", "outlet")}
-        argv = [pair(), "agent", "--name", self.name, "--store", str(self.folder / "store"), "--mac", mac]
-        argv += [word for what, path in files.items() for word in (f"--{what}", path)]
-        argv += ["--tap", tap, "--tap-in", network.file, "--patience-ms", str(patience_ms)]
-        argv += ["--follow", follow] if follow else []
+        argv = [*agent_argv(self.files, network, tap, mac, follow), "--patience-ms", str(patience_ms)]
         with (self.folder / f"{self.name}.err").open("wb") as errors:
             self.agent = await asyncio.create_subprocess_exec(
                 *argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors
@@ -172,7 +168,7 @@ class Half:
         await self.event("ready")
 
     async def start_machine(self, mode: str, mac: str) -> None:
-        files = [str(self.folder / f"{self.name}.{what}") for what in ("memory", "outlet")]
+        files = [str(self.files.memory), str(self.files.outlet)]
         self.machine = await asyncio.create_subprocess_exec(sys.executable, "-IS", str(STAND_IN), mode, *files, mac)
         await self.order("machine", pid=self.machine.pid)
 
@@ -207,6 +203,10 @@ class Half:
         event = find()
         assert event is not None, (self.name, name, self.events, self.errors)
         return event
+
+    @property
+    def files(self) -> SideFiles:
+        return SideFiles(self.folder, self.name)
 
     @property
     def errors(self) -> str:
@@ -314,17 +314,10 @@ class Pair:
         return all(half.is_up and not half.has_reported("claim") for half in self.halves)
 
 
-async def until(is_so: Callable[[], bool], within_s: float = WAIT_S) -> None:
-    """Raises TimeoutError."""
-    async with asyncio.timeout(within_s):
-        while not is_so():
-            await asyncio.sleep(0.005)
-
-
 @asynccontextmanager
 async def whole_pair(network: Network, folder: Path, patience_ms: int = 500) -> AsyncIterator[Pair]:
     """Two agents and two machines, protected."""
-    stem = network.add_pair()
+    stem = await asyncio.to_thread(network.add_pair)  # its library has an event loop of its own
     place = folder / stem
     (place / "store").mkdir(parents=True)
     mac = f"52:54:00:00:00:{int(stem[1:]) & 0xFF:02x}"

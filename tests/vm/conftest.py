@@ -1,7 +1,6 @@
 """Pairs that the tests of a module share, with users; and what such a module must leave behind: nothing."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -19,13 +18,12 @@ from loadstone.platforms.pair import side as pair_side
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.side import Side
 from tests.contract.conftest import OURS, traces
+from tests.waiting import WAIT_S, until
 
 PATIENCE_MS = 3000
 """Silence after which a side of a test's pair takes the other for dead. The product waits for half a second, which a
 host with other work may not give to every process.
 """
-WAIT_S = 60.0
-"""Longest wait for a condition."""
 MORE = 20
 """Answers after which a client is known to be served."""
 Asking = TypeVar("Asking", bound=Client)
@@ -154,11 +152,3 @@ async def more_answers(client: Client) -> None:
     wanted = len(client.answers) + MORE
     await until(lambda: len(client.answers) >= wanted or bool(client.errors))
     assert not client.errors
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Waits until something holds; raises AssertionError where it does not within a minute."""
-    late = time.monotonic() + WAIT_S
-    while not holds() and time.monotonic() < late:
-        await asyncio.sleep(0.05)
-    assert holds()

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.host.programs import pair as pair_program
-from tests.vm.agents import Half, Network, double_faults, single_faults, trial, until, whole_pair
+from loadstone.platforms.pair.command import SideFiles
+from tests.vm.agents import Half, Network, agent_argv, double_faults, single_faults, trial, whole_pair
+from tests.waiting import until
 
 AT_ONCE = 8
 """Pairs that are tried at once: they wait more than they compute."""
@@ -132,7 +133,7 @@ async def join_and_reset(address: tuple[str, int], key: str, after_s: float) -> 
 
 async def alone(network: Network, folder: Path) -> Half:
     """A machine that serves alone."""
-    stem = network.add_pair()
+    stem = await asyncio.to_thread(network.add_pair)  # its library has an event loop of its own
     place = folder / stem
     (place / "store").mkdir(parents=True)
     half = Half("a", place)
@@ -169,13 +170,10 @@ def test_a_side_that_joins_and_goes_away_ends_nobody_else(kind: str, network: Ne
 
 async def follow_and_die(half: Half, network: Network, address: str, after_s: float) -> None:
     """A real agent that follows, and is killed shortly after its start."""
-    files = [word for what in ("memory", "inlet", "outlet") for word in (f"--{what}", str(half.folder / f"b.{what}"))]
-    argv = [pair_program(), "agent", "--name", "b", "--store", str(half.folder / "store"), *files]
-    argv += ["--mac", "52:54:00:00:01:01", "--tap", f"{half.folder.name}b", "--tap-in", network.file]
+    files = SideFiles(half.folder, "b")
+    argv = agent_argv(files, network, f"{half.folder.name}b", "52:54:00:00:01:01", address)
     process = await asyncio.create_subprocess_exec(
         *argv,
-        "--follow",
-        address,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
@@ -183,5 +181,5 @@ async def follow_and_die(half: Half, network: Network, address: str, after_s: fl
     await asyncio.sleep(0.004 + after_s)
     process.kill()
     await process.wait()
-    for what in ("memory", "outlet"):
-        (half.folder / f"b.{what}").unlink(missing_ok=True)
+    for path in (files.memory, files.outlet):
+        path.unlink(missing_ok=True)

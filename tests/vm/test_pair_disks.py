@@ -24,15 +24,14 @@ from loadstone.platforms.pair.disk import Disks, Reads
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.side import Side
 from tests.vm.conftest import (
-    WAIT_S,
     SharedPair,
     asking,
     assert_nobody_answers,
     more_answers,
     patient_agents,
     shared_pair,
-    until,
 )
+from tests.waiting import WAIT_S, until
 
 pytestmark = [
     pytest.mark.integration,

@@ -19,7 +19,8 @@ from loadstone.model.fault import FaultKind
 from loadstone.platforms.pair import build, gate
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.services import reference
-from tests.vm.conftest import SharedPair, assert_nobody_answers, more_answers, patient_agents, shared_pair, until
+from tests.vm.conftest import SharedPair, assert_nobody_answers, more_answers, patient_agents, shared_pair
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.integration,

@@ -1,5 +1,6 @@
 """A tile: one set of all roles, their machines, their loads and what rates they would come to with ideal answers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -163,7 +164,7 @@ class TileLoad:
         return max(1, round(full * self.pct / 100))
 
 
-_SECTIONS = {
+TILE_SECTIONS: Mapping[str, type[Section]] = {
     "tile": TileHeader,
     "loads": TileLoads,
     "run": TileRun,
@@ -171,12 +172,13 @@ _SECTIONS = {
     "maxima": TileMaxima,
     "machines": Sizes,
 }
+"""Types of a declaration's sections, by key."""
 
 
 def read_tile(file: Path) -> Tile:
     """Reads a tile's declaration; raises StudyError with every problem."""
     document = Document.read(file)
-    document.only(set(_SECTIONS))
+    document.only(set(TILE_SECTIONS))
     for key in ("tile", "loads", "run", "curve"):
         if key not in document.content:
             document.problem(
@@ -184,7 +186,7 @@ def read_tile(file: Path) -> Tile:
             )
     parts: dict[str, Any] = {
         key: document.take((key,), kind, document.content[key]) if key in document.content else None
-        for key, kind in _SECTIONS.items()
+        for key, kind in TILE_SECTIONS.items()
     }
     curve = parts["curve"]
     if curve is not None and abs(sum(curve.factors) / len(curve.factors) - 1) > 1e-6:

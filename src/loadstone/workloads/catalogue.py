@@ -41,7 +41,7 @@ Catalogue = Mapping[str, Path]
 SUITES = {"webserver": ("static-files", "printenv", "phpinfo")}
 """Workloads that belong together, by the name for all of them."""
 
-_SECTIONS: dict[str, tuple[Any, object]] = {
+SECTIONS: Mapping[str, tuple[Any, object]] = {
     "workload": (Header, None),
     "target": (TargetRules, {}),
     "pacing": (Pacing, None),
@@ -52,9 +52,18 @@ _SECTIONS: dict[str, tuple[Any, object]] = {
     "mix": (Mix, None),
     "published": (Published, {}),
 }
-
-
-_OPTIONAL: dict[str, Any] = {"embedded": EmbeddedPattern, "mailboxes": Mailboxes}
+"""Sections of a declaration by key: type, and content where the section is left out; None for one that is required."""
+OPTIONAL_SECTIONS: Mapping[str, Any] = {"embedded": EmbeddedPattern, "mailboxes": Mailboxes}
+"""Types of sections that a declaration need not have, by key."""
+ENTRIES: Mapping[str, Any] = {
+    "values": Value,
+    "operations": Operation,
+    "mixes": Mix,
+    "rules": CountRule,
+    "data": Rows,
+    "headers": str,
+}
+"""Types of the entries of tables of tables, by key."""
 
 
 def shipped() -> Catalogue:
@@ -114,11 +123,15 @@ def load(name: str) -> Workload:
 
 def _read(folder: Path) -> Workload:
     document = Document.read(folder / FILE)
-    document.only({*_SECTIONS, "values", "operations", "mixes", "rules", "data", "headers", *_OPTIONAL})
-    parts = {key: _section(document, key, kind, default) for key, (kind, default) in _SECTIONS.items()}
+    document.only({*SECTIONS, *ENTRIES, *OPTIONAL_SECTIONS})
+    parts = {key: _section(document, key, kind, default) for key, (kind, default) in SECTIONS.items()}
     optional: dict[str, Any] = {
         key: None if key not in document.content else document.take((key,), kind, document.content[key])
-        for key, kind in _OPTIONAL.items()
+        for key, kind in OPTIONAL_SECTIONS.items()
+    }
+    values = with_tables(document, folder)
+    entries: dict[str, Any] = {
+        key: _each(values if key == "values" else document, key, kind) for key, kind in ENTRIES.items()
     }
     workload = Workload(
         folder=folder,
@@ -132,12 +145,7 @@ def _read(folder: Path) -> Workload:
         mix=parts["mix"],
         published=parts["published"],
         **optional,
-        values=_each(with_tables(document, folder), "values", Value),
-        operations=_each(document, "operations", Operation),
-        mixes=_each(document, "mixes", Mix),
-        rules=_each(document, "rules", CountRule),
-        data=_each(document, "data", Rows),
-        headers=_each(document, "headers", str),
+        **entries,
     )
     check(workload, document)
     document.finish()

@@ -20,6 +20,7 @@ from loadstone.model.fleet import FleetSpec
 from loadstone.model.machine import PRIVATE, PUBLIC, MachineSpec
 from loadstone.platforms.registry import read_machine
 from loadstone.testbed.context import open_testbed
+from tests.waiting import until
 
 ROLES = {"d1": "driver", "d2": "driver", "s1": "system", "s2": "system"}
 DRIVERS_ALONE = {"d1": "driver", "d2": "driver"}
@@ -114,13 +115,6 @@ def use(engine: PaperEngine, folder: Path, use_it: Use = _nothing, spec: FleetSp
             await use_it(fleet)
 
     asyncio.run(play())
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Waits for what the beats bring about."""
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.001)
 
 
 @pytest.fixture(autouse=True)

@@ -98,7 +98,7 @@ def test_a_machine_is_protected_again_however_often_that_failed_before(monkeypat
             raise OSError("No space left on device")
         return 0.0
 
-    monkeypatch.setattr(pair, "protect", protect)
+    monkeypatch.setattr(pair, "_protect", protect)
 
     async def keep() -> None:
         async with pair.keep_running():

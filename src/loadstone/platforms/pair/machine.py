@@ -130,7 +130,9 @@ class PairMachine(Guest):
                 return 0.0
             if not self.is_alone:
                 raise PlatformError(f"No side of the pair {self.name} is active now, so no side can be followed.")
-            return await self._protect()
+            paused_s = await self._protect()
+            self.failures_in_a_row = 0
+            return paused_s
 
     async def _protect(self) -> float:
         primary = self.serving
@@ -212,7 +214,6 @@ class PairMachine(Guest):
                 continue
             try:
                 await self.protect()
-                self.failures_in_a_row = 0
             except (PlatformError, OSError, ValueError) as error:
                 self.failures = [*self.failures, str(error)][-REMEMBERED_FAILURES:]
                 self.failures_in_a_row += 1
