@@ -26,7 +26,7 @@ Option = tuple[str, ...]
 def command_line() -> Iterator[str]:
     """Blocks of command-line.md."""
     program: Any = typer.main.get_command(whole_program())
-    commands = [found for found in commands_below(program, ("loadstone",)) if not _is_group(found[1])]
+    commands = [(path, command) for path, command in commands_below(program, ("loadstone",)) if not _is_group(command)]
     kinds = [name for name, kind in study_kinds().items() if kind.help]
     studies = [(path, command) for path, command in commands if path[-1] in kinds and len(path) == 2]
     common = set.intersection(*(set(options_of(path, command, "STUDY")) for path, command in studies))
@@ -76,7 +76,7 @@ def _is_group(command: Any) -> bool:
 def _index(program: Any) -> str:
     rows = []
     for name, command in program.commands.items():
-        below = [(name, *found[0]) for found in commands_below(command, ())] if _is_group(command) else [(name,)]
+        below = [(name, *path) for path, _ in commands_below(command, ())] if _is_group(command) else [(name,)]
         links = ", ".join(f"[{' '.join(path)}](#{anchor(' '.join(('loadstone', *path)))})" for path in below)
         rows.append((command.rich_help_panel, links, _first(command)))
     panels = list(dict.fromkeys(row[0] for row in rows))
@@ -116,31 +116,32 @@ def _plain(text: str) -> str:
 
 def _arguments(command: Any) -> Iterator[str]:
     rows = [
-        (code(_metavar(one)), "" if one.required else "optional", one.help or "")
-        for one in command.params
-        if one.param_type_name == "argument"
+        (code(_metavar(argument)), "" if argument.required else "optional", argument.help or "")
+        for argument in command.params
+        if argument.param_type_name == "argument"
     ]
     yield table(("argument", "", "description"), rows)
 
 
 def _metavar(argument: Any) -> str:
-    words = (argument.metavar or argument.name.upper()).strip("[]").removesuffix("...")
-    return f"{words}..." if argument.nargs == -1 else words
+    metavar = (argument.metavar or argument.name.upper()).strip("[]").removesuffix("...")
+    return f"{metavar}..." if argument.nargs == -1 else metavar
 
 
 def options_of(path: Sequence[str], command: Any, word: str) -> list[Option]:
     """Rows of the options with their panel first; `word` stands for the command in names of variables."""
     names = [word] if word and word != path[-1].upper() else [part.upper().replace("-", "_") for part in path[1:]]
     rows: list[Option] = []
-    for one in command.params:
-        if one.param_type_name == "argument" or one.hidden:
+    for option in command.params:
+        if option.param_type_name == "argument" or option.hidden:
             continue
-        usual = "_".join((ENVIRONMENT, *names, one.name.upper()))
+        usual = "_".join((ENVIRONMENT, *names, option.name.upper()))
         is_meta = path == ("loadstone",)
-        variable = one.envvar or ("" if is_meta else usual)
-        flags = ", ".join(map(code, one.opts)) + "".join(f" / {code(off)}" for off in one.secondary_opts)
-        rows.append((one.rich_help_panel if isinstance(one.rich_help_panel, str) else OTHER, flags, _value(one),
-                     _default(one), code(variable) if variable else "", _said(one)))  # fmt: skip
+        variable = option.envvar or ("" if is_meta else usual)
+        flags = ", ".join(map(code, option.opts)) + "".join(f" / {code(off)}" for off in option.secondary_opts)
+        panel = option.rich_help_panel if isinstance(option.rich_help_panel, str) else OTHER
+        name = code(variable) if variable else ""
+        rows.append((panel, flags, _value(option), _default(option), name, _description(option)))
     return rows
 
 
@@ -149,9 +150,9 @@ def _value(option: Any) -> str:
         return ""
     kind = option.type_descriptor.annotation
     is_choice = isinstance(kind, type) and issubclass(kind, Enum)
-    words = "|".join(str(one.value) for one in kind) if is_choice else option.metavar
+    values = "|".join(str(choice.value) for choice in kind) if is_choice else option.metavar
     limits = _limits(option)
-    shown = code(words or TYPES.get(kind, "TEXT"))
+    shown = code(values or TYPES.get(kind, "TEXT"))
     return f"{shown}{limits and f', {limits}'}{', repeatable' if option.multiple else ''}"
 
 
@@ -175,7 +176,7 @@ def _default(option: Any) -> str:
     return code(f"{value:g}" if isinstance(value, float) else getattr(value, "value", value))
 
 
-def _said(option: Any) -> str:
+def _description(option: Any) -> str:
     return sentence(listed(_plain(option.help or "")))
 
 

@@ -17,7 +17,7 @@ from loadstone.platforms.kind import EVERY
 from loadstone.platforms.registry import platform_kinds
 from loadstone.study.registry import study_kinds
 from loadstone.study.sections import DriverSection, LoadEntry, ProfileSection, ServerSection, StudyHeader, TargetSection
-from loadstone.workloads.catalogue import ENTRIES, OPTIONAL_SECTIONS, SECTIONS
+from loadstone.workloads.catalogue import ENTRIES, OPTIONAL_SECTIONS, WORKLOAD_SECTIONS
 
 HERE = Path(__file__).parent
 GENERATED = "`make reference` writes this page from the models that read the file."
@@ -64,7 +64,7 @@ def workload_file() -> Iterator[str]:
 def _workload_sections() -> Iterator[tuple[str, type[Section]]]:
     """Titles and types of the sections that are read as such, but for those that `TABLES` and `_values` describe."""
     described = {title for title, _ in TABLES}
-    single = {**{key: kind for key, (kind, _) in SECTIONS.items()}, **OPTIONAL_SECTIONS}
+    single = {**{key: kind for key, (kind, _) in WORKLOAD_SECTIONS.items()}, **OPTIONAL_SECTIONS}
     titles = {f"[{key}]": kind for key, kind in single.items()}
     titles |= {f"[{key}.NAME]": kind for key, kind in ENTRIES.items() if key not in ("headers", "values")}
     yield from ((title, kind) for title, kind in titles.items() if title not in described)

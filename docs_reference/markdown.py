@@ -22,8 +22,8 @@ def paragraph(text: str) -> str:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table; empty columns are left out. Empty where there are no rows."""
     cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
-    kept = [at for at in range(len(head)) if any(row[at] for row in cells)]
-    lines = [[head[at] for at in kept], ["---"] * len(kept), *([row[at] for at in kept] for row in cells)]
+    shown = [at for at in range(len(head)) if any(row[at] for row in cells)]
+    lines = [[head[at] for at in shown], ["---"] * len(shown), *([row[at] for at in shown] for row in cells)]
     return "\n".join(re.sub(r"(?<=\|) +(?= \|)", "", f"| {' | '.join(line)} |") for line in lines) if cells else ""
 
 
@@ -84,12 +84,12 @@ PLURALS = {
 }
 
 
-def plural(words: str) -> str:
+def plural(type_text: str) -> str:
     """A type in words as that of several."""
-    return " or ".join(_plural_of(part) for part in words.split(" or "))
+    return " or ".join(_plural_of(part) for part in type_text.split(" or "))
 
 
-def _plural_of(words: str) -> str:
-    first, comma, rest = words.partition(", ")
+def _plural_of(type_text: str) -> str:
+    first, comma, rest = type_text.partition(", ")
     first = re.sub("^(list|table|object) of", r"\1s of", first)
     return f"{PLURALS.get(first, first)}{comma}{rest}"

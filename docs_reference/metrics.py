@@ -37,7 +37,9 @@ def metrics() -> Iterator[str]:
         "attribute `workload`."
     )
     sent = message(tally, 0, 1).resource_metrics[0].scope_metrics[0].metrics
-    rows = [(code(one.name), one.WhichOneof("data"), one.unit, "", sentence(one.description)) for one in sent]
+    rows = [
+        (code(metric.name), metric.WhichOneof("data"), metric.unit, "", sentence(metric.description)) for metric in sent
+    ]
     yield table(HEAD, rows)
     yield "## Pairs, for Prometheus"
     yield paragraph(

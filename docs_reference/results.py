@@ -91,10 +91,10 @@ def results_folder(schemas: Path) -> Iterator[str]:
 def _events(schema: Mapping[str, Any]) -> Iterator[str]:
     yield paragraph(schema["description"].replace("A line. ", ""))
     rows = []
-    for one in schema["oneOf"]:
-        properties = one["properties"]
+    for event in schema["oneOf"]:
+        properties = event["properties"]
         keys = ", ".join(code(key) for key in properties if key != "event")
-        rows.append((code(properties["event"]["const"]), " ".join(one.get("description", "").split()), keys))
+        rows.append((code(properties["event"]["const"]), " ".join(event.get("description", "").split()), keys))
     yield table(("event", "meaning", "keys"), rows)
 
 
@@ -110,10 +110,10 @@ class Records:
         hints, texts = get_type_hints(kind), documented_fields(kind)
         below: list[type[Any]] = []
         rows = []
-        for one in fields(kind):
-            words, records = _type_of(hints[one.name])
+        for record_field in fields(kind):
+            type_text, records = _type_of(hints[record_field.name])
             below += [record for record in records if record not in self.known and record not in below]
-            rows.append((code(one.name), words, _in_json(sentence(texts.get(one.name, "")))))
+            rows.append((code(record_field.name), type_text, _in_json(sentence(texts.get(record_field.name, "")))))
         self.known |= set(below)
         yield f"{'#' * level} {kind.__name__}"
         if (about := summary(kind)) and not about.startswith(f"{kind.__name__}("):
@@ -132,19 +132,21 @@ def _type_of(annotation: Any) -> tuple[str, list[type[Any]]]:
     """A type in words, and the records in it."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
-        parts = [_type_of(one) for one in arguments if one is not type(None)]
-        words = " or ".join(dict.fromkeys(part[0] for part in parts))
-        return f"{words} or null" if type(None) in arguments else words, [one for part in parts for one in part[1]]
+        parts = [_type_of(argument) for argument in arguments if argument is not type(None)]
+        type_text = " or ".join(dict.fromkeys(part[0] for part in parts))
+        return f"{type_text} or null" if type(None) in arguments else type_text, [
+            record for part in parts for record in part[1]
+        ]
     if origin is tuple:
-        words, below = _type_of(arguments[0])
-        return f"list of {plural(words)}", below
+        type_text, below = _type_of(arguments[0])
+        return f"list of {plural(type_text)}", below
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        words, below = _type_of(arguments[1])
-        return f"object of {plural(words)}", below
+        type_text, below = _type_of(arguments[1])
+        return f"object of {plural(type_text)}", below
     if isinstance(annotation, type) and is_dataclass(annotation):
         return f"[{annotation.__name__}](#{anchor(annotation.__name__)})", [annotation]
     if annotation is CheckId:
         return "[id of a rule](rules.md)", []
     if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return ", ".join(code(one.value) for one in annotation), []
+        return ", ".join(code(member.value) for member in annotation), []
     return ("any", []) if isinstance(annotation, TypeVar) else (SCALARS.get(annotation, "any"), [])

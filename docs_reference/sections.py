@@ -85,22 +85,22 @@ class Sections:
         if origin is Annotated:
             return self.type_of(arguments[0], (*metadata, *arguments[1:]))
         if origin in (Union, UnionType):
-            parts = [self.type_of(one, metadata) for one in arguments if one is not type(None)]
+            parts = [self.type_of(argument, metadata) for argument in arguments if argument is not type(None)]
             parts = [part for part in parts if not (part == "whole number" and "number" in parts)]
             return " or ".join(dict.fromkeys(part for part in parts if part))
         if origin is Literal:
-            return ", ".join("true" if one is True else code(one) for one in arguments)
+            return ", ".join("true" if argument is True else code(argument) for argument in arguments)
         if origin in (tuple, list):
-            of = self.type_of(next(one for one in arguments if one is not Ellipsis))
+            of = self.type_of(next(argument for argument in arguments if argument is not Ellipsis))
             return f"list of {limits and f'{limits} '}{plural(of)}"
         if isinstance(origin, type) and issubclass(origin, Mapping):
             return f"table of {plural(self.type_of(arguments[1]))}"
         if isinstance(annotation, type) and issubclass(annotation, Enum):
-            return ", ".join(code(one.value) for one in annotation)
+            return ", ".join(code(member.value) for member in annotation)
         if annotation in self.known:
             return f"[{self.known[annotation]}](#{anchor(self.known[annotation])})"
-        words = SCALARS.get(annotation, "text")
-        return f"{words}, {limits}" if limits and words != "text" else words
+        type_text = SCALARS.get(annotation, "text")
+        return f"{type_text}, {limits}" if limits and type_text != "text" else type_text
 
 
 def default_of(info: FieldInfo) -> str:
@@ -128,8 +128,8 @@ def _written(value: Any) -> str:
 def limits_of(metadata: tuple[Any, ...]) -> str:
     """Limits of a number, or of a list's length, in words."""
     low = high = ""
-    for one in _flat(metadata):
-        match one:
+    for constraint in _flat(metadata):
+        match constraint:
             case annotated_types.Ge(ge=int() | float() as least):
                 low = f"{_figure(least)} or more" if abs(least) <= FAR else low
             case annotated_types.Gt(gt=least):
@@ -150,11 +150,11 @@ def limits_of(metadata: tuple[Any, ...]) -> str:
 
 def _flat(metadata: tuple[Any, ...]) -> Iterator[Any]:
     """Constraints, also those within a declaration of a field."""
-    for one in metadata:
-        if isinstance(one, FieldInfo):
-            yield from _flat(tuple(one.metadata))
+    for constraint in metadata:
+        if isinstance(constraint, FieldInfo):
+            yield from _flat(tuple(constraint.metadata))
         else:
-            yield one
+            yield constraint
 
 
 def _figure(value: Any) -> str:
@@ -165,17 +165,17 @@ def text_of(info: FieldInfo, docstring: str, kind: str) -> str:
     """Description of a key: its docstring or the help of its option, and how it is written where that is not told by
     its type.
     """
-    flag = next((one for one in info.metadata if isinstance(one, Flag)), None)
+    flag = next((mark for mark in info.metadata if isinstance(mark, Flag)), None)
     described = info.description or ""
-    said = docstring or (listed(flag.help) if flag else "")
-    if said and not re.search(r"[\[{]|`peak`", described):
+    help_text = docstring or (listed(flag.help) if flag else "")
+    if help_text and not re.search(r"[\[{]|`peak`", described):
         described = ""
-    if said and docstring and flag is None and docstring == described:
+    if help_text and docstring and flag is None and docstring == described:
         described = ""
     known = set(re.findall(r"\w+", f"{kind} {_SHAPE}"))
     if not re.search(r"[\[{(]", described) and known.issuperset(re.findall(r"\w+", described)):
         described = ""
-    return " ".join(sentence(coded(text)) for text in (said, described) if text)
+    return " ".join(sentence(coded(text)) for text in (help_text, described) if text)
 
 
 _SHAPE = "a or of from to list whole numbers number true false texts text above more of one and"
@@ -207,8 +207,8 @@ def coded(text: str) -> str:
 
 def _words(kind: type[Section]) -> str:
     """Name of a class in words, with its article."""
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__).lower()
-    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__).lower()
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def _below(title: str, name: str, info: FieldInfo) -> Iterator[tuple[str, type[Section]]]:
@@ -223,5 +223,5 @@ def _sections_in(annotation: Any, place: str) -> Iterator[tuple[str, type[Sectio
         return
     origin, arguments = get_origin(annotation), get_args(annotation)
     is_table = isinstance(origin, type) and issubclass(origin, Mapping)
-    for one in arguments[:1] if origin is Annotated else arguments:
-        yield from _sections_in(one, f"{place}.NAME" if is_table else place)
+    for argument in arguments[:1] if origin is Annotated else arguments:
+        yield from _sections_in(argument, f"{place}.NAME" if is_table else place)

@@ -19,13 +19,13 @@ def main() -> int:
     options = parser.parse_args()
     most = ceilings()
     allowed = allowances()
-    found, idle = without(findings(sentences(), words()), allowed)
-    high = above(found, most)
-    for finding in found if options.all else high:
+    broken, idle = without(findings(sentences(), words()), allowed)
+    high = above(broken, most)
+    for finding in broken if options.all else high:
         print(finding)
     for allowance in idle:
         print(f"exception without need: {allowance.file}: {allowance.part}")
-    counts = Counter((finding.place, finding.rule) for finding in found)
+    counts = Counter(finding.kind for finding in broken)
     print(f"{len(allowed)} exceptions; " + ", ".join(f"{rule} in {place}: {n}" for (place, rule), n in counts.items()))
     if options.lower:
         rows = [f"{place},{rule},{min(n, counts[place, rule])}\n" for (place, rule), n in sorted(most.items())]

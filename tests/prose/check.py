@@ -56,6 +56,11 @@ class Finding:
     sentence: Sentence
     remedy: str
 
+    @property
+    def kind(self) -> tuple[Place, Rule]:
+        """By this findings are counted."""
+        return self.place, self.rule
+
     def __str__(self) -> str:
         return f"{self.sentence.file}:{self.sentence.line}: {self.remedy}: {self.sentence.text}"
 
@@ -107,19 +112,21 @@ def findings(read: Iterable[tuple[Place, Sentence]], avoided: Iterable[Word]) ->
     return [finding for place, sentence in read for finding in _of_sentence(place, sentence, avoided)]
 
 
-def without(found: Iterable[Finding], allowed: Iterable[Allowance]) -> tuple[list[Finding], list[Allowance]]:
+def without(broken: Iterable[Finding], allowed: Iterable[Allowance]) -> tuple[list[Finding], list[Allowance]]:
     """Findings that no exception covers, and exceptions that cover no finding."""
-    found, allowed = list(found), list(allowed)
-    open_findings = [one for one in found if not any(allowance.covers(one.sentence) for allowance in allowed)]
-    idle = [allowance for allowance in allowed if not any(allowance.covers(one.sentence) for one in found)]
+    broken, allowed = list(broken), list(allowed)
+    open_findings = [
+        finding for finding in broken if not any(allowance.covers(finding.sentence) for allowance in allowed)
+    ]
+    idle = [allowance for allowance in allowed if not any(allowance.covers(finding.sentence) for finding in broken)]
     return open_findings, idle
 
 
-def above(found: Iterable[Finding], most: Mapping[tuple[Place, Rule], int]) -> list[Finding]:
+def above(broken: Iterable[Finding], most: Mapping[tuple[Place, Rule], int]) -> list[Finding]:
     """Findings of each place and rule with more of them than its ceiling."""
-    found = list(found)
-    counts = Counter((one.place, one.rule) for one in found)
-    return [one for one in found if counts[one.place, one.rule] > most.get((one.place, one.rule), 0)]
+    broken = list(broken)
+    counts = Counter(finding.kind for finding in broken)
+    return [finding for finding in broken if counts[finding.kind] > most.get(finding.kind, 0)]
 
 
 def _of_sentence(place: Place, sentence: Sentence, avoided: list[Word]) -> Iterator[Finding]:

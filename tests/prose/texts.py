@@ -123,11 +123,11 @@ def _piece(value: ast.expr) -> str:
 
 def _rust_strings(text: str) -> Iterator[tuple[int, str]]:
     code = RUST_TESTS.sub(lambda tests: "\n" * tests[0].count("\n"), text)
-    for found in RUST_STRING.finditer(code):
-        if found[1] is not None:
-            yield code.count("\n", 0, found.start()) + 1, RUST_HOLE.sub("{}", re.sub(r"\\\n\s*", "", found[1]))
-    helps = [(found.start(), found[1]) for found in RUST_HELP.finditer(code)]
+    for match in RUST_STRING.finditer(code):
+        if match[1] is not None:
+            yield code.count("\n", 0, match.start()) + 1, RUST_HOLE.sub("{}", re.sub(r"\\\n\s*", "", match[1]))
+    helps = [(match.start(), match[1]) for match in RUST_HELP.finditer(code)]
     for commands in RUST_COMMANDS.finditer(code):
-        helps += [(commands.start() + found.start(), found[1]) for found in RUST_COMMAND.finditer(commands[0])]
+        helps += [(commands.start() + match.start(), match[1]) for match in RUST_COMMAND.finditer(commands[0])]
     for start, lines in helps:
         yield code.count("\n", 0, start) + 1, " ".join(line.strip().removeprefix("///") for line in lines.splitlines())

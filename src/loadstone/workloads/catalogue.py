@@ -41,7 +41,7 @@ Catalogue = Mapping[str, Path]
 SUITES = {"webserver": ("static-files", "printenv", "phpinfo")}
 """Workloads that belong together, by the name for all of them."""
 
-SECTIONS: Mapping[str, tuple[Any, object]] = {
+WORKLOAD_SECTIONS: Mapping[str, tuple[Any, object]] = {
     "workload": (Header, None),
     "target": (TargetRules, {}),
     "pacing": (Pacing, None),
@@ -123,8 +123,8 @@ def load(name: str) -> Workload:
 
 def _read(folder: Path) -> Workload:
     document = Document.read(folder / FILE)
-    document.only({*SECTIONS, *ENTRIES, *OPTIONAL_SECTIONS})
-    parts = {key: _section(document, key, kind, default) for key, (kind, default) in SECTIONS.items()}
+    document.only({*WORKLOAD_SECTIONS, *ENTRIES, *OPTIONAL_SECTIONS})
+    parts = {key: _section(document, key, kind, default) for key, (kind, default) in WORKLOAD_SECTIONS.items()}
     optional: dict[str, Any] = {
         key: None if key not in document.content else document.take((key,), kind, document.content[key])
         for key, kind in OPTIONAL_SECTIONS.items()
