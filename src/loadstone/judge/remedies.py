@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from loadstone.judge.check import TITLES
 from loadstone.model.records.check import CheckId
 
-PAGE_WIDTH = 120
+PAGE_WIDTH = 118
 
 
 @dataclass(frozen=True)
@@ -234,9 +234,14 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "Use drivers in one network, or a shorter route between them.",
     ),
     CheckId.FOREIGN_CPU: Remedy(
-        "CPU of the host that neither driver nor system under test used, steal included. Limit: 5 %.",
-        "Another program on the host: a build, a browser, an update, another measurement.",
-        "Stop it and run again. `--foreign-cpu` sets another limit, which the report discloses.",
+        "CPU of the host that other processes used, steal included. Limit: 5 %. All processes of the run are left out: "
+        "the drivers, the system under test with its back ends and virtual machines, the secondary and the agents of "
+        "a pair, and Loadstone itself. Of a server that Loadstone did not start, only the processes that listen at the "
+        "target's ports are left out.",
+        "Any other program on the host: a build, a browser, an update, another measurement. Steal is CPU that the "
+        "hypervisor gave to other guests.",
+        "Find the program with `top` while no run is active, stop it and run again. Leave the processes of the run "
+        "alone. Against steal, use another host. `--foreign-cpu` sets another limit, which the report discloses.",
     ),
     CheckId.FOREIGN_CPU_SAID: Remedy(
         "A note: other programs used some CPU, less than the limit.",
