@@ -234,10 +234,10 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "Use drivers in one network, or a shorter route between them.",
     ),
     CheckId.FOREIGN_CPU: Remedy(
-        "CPU of the host that other processes used, steal included. Limit: 5 %. All processes of the run are left out: "
-        "the drivers, the system under test with its back ends and virtual machines, the secondary and the agents of "
-        "a pair, and Loadstone itself. Of a server that Loadstone did not start, only the processes that listen at the "
-        "target's ports are left out.",
+        "CPU of the host that other processes used, steal included. Limit: 5 %. All processes of the run are left out. "
+        "These are the drivers, the system under test with its back ends and virtual machines, the secondary and "
+        "agents of a pair, and Loadstone itself. If Loadstone did not start the server, it leaves out only the "
+        "processes that listen at the target's ports.",
         "Any other program on the host: a build, a browser, an update, another measurement. Steal is CPU that the "
         "hypervisor gave to other guests.",
         "Find the program with `top` while no run is active, stop it and run again. Leave the processes of the run "
