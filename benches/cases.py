@@ -82,9 +82,9 @@ def _cpu_s(tool: Tool, job: Job, scale: float) -> float:
 
 def _unable(tool: Tool, https: bool, keep_alive: bool) -> str:
     if https and not tool.over_tls:
-        return "cannot be told to believe the laboratory's certificate"
+        return "has no option to trust the test's certificate"
     if not keep_alive and not tool.closes:
-        return "cannot be told to open a connection for every request"
+        return "has no option to open a connection for every request"
     try:
         tool.find()
     except MissingError as missing:

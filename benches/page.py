@@ -9,6 +9,9 @@ from typing import Any
 Json = dict[str, Any]
 
 OURS = "loadstone"
+PAGE_WIDTH = 118
+"""Columns of a line of prose."""
+
 
 COSTS = {
     "keep-alive-1k": "1 KiB, 64 connections kept",
@@ -19,17 +22,17 @@ COSTS = {
     "body-35m": "35 MB bodies, 2 connections",
 }
 
-HEAD = """\
-# What the load driver costs, and how exact it is
-
-Written by `make bench` from the figures in `benches/results/`; nothing on this page is typed in by hand. The machine is a small shared one, so
-absolute times mean little: what counts are ratios between tools that took turns on the same core within the same minutes. Each figure is
-the median over the rounds, with the smallest and the largest in brackets; each ratio is the median of the ratios within a round.
-
-Every tool runs alone on one core; the server, a stock nginx with one worker, runs on the other. Costs are CPU seconds of the generator, user and
-system, start-up included, over the requests it says it made. Our driver checks title, text, length and status of every answer and keeps
-histograms by operation meanwhile; the others do what they do by default, k6 without keeping bodies.
-"""
+HEAD = (
+    "# Cost and accuracy of the load driver\n\n"
+    "`make bench` writes this page from the figures in `benches/results/`; no figure is typed in manually. The machine is small "
+    "and shared, so absolute times mean little. The ratios count: the tools alternate on the same core within the same "
+    "minutes. Each figure is the median over the rounds, with the smallest and the largest in brackets. Each ratio is the "
+    "median of the ratios within a round.\n\n"
+    "Every tool runs alone on one core. The server, a stock nginx with one worker, runs on the other. Costs are CPU seconds of "
+    "the generator (user and system, start-up included) divided by the requests that it reports. Loadstone's driver checks "
+    "title, text, length and status of every answer, and keeps histograms by operation. The other tools run with their "
+    "default settings; k6 discards bodies.\n"
+)
 
 
 def write_page(results: Path, page: Path) -> None:
@@ -42,9 +45,9 @@ def write_page(results: Path, page: Path) -> None:
 
 
 def _wrapped(part: str) -> str:
-    """A part of the page whose lines of prose have at most 120 columns; tables and headings as they are."""
+    """A part of the page whose lines of prose have at most `PAGE_WIDTH` columns; tables and headings as they are."""
     lines = part.split("\n")
-    return "\n".join(line if line.startswith(("|", "#")) else textwrap.fill(line, 120) for line in lines)
+    return "\n".join(line if line.startswith(("|", "#")) else textwrap.fill(line, PAGE_WIDTH) for line in lines)
 
 
 def _about(kept: dict[str, Json]) -> Iterator[str]:
@@ -82,7 +85,10 @@ def _idle(kept: dict[str, Json]) -> Iterator[str]:
     if (one := kept.get("idle-tls")) is None:
         return
     yield "## Memory with 10,000 TLS connections\n"
-    yield "Peak resident memory of the generator over the number of connections; our sessions are idle between two pages, the others' are not.\n"
+    yield (
+        "Peak resident memory of the generator, divided by the number of connections. Loadstone's sessions are idle between two "
+        "pages; those of the other tools are not.\n"
+    )
     yield "| tool | KiB a connection |"
     yield "|---|---|"
     for tool, value in one["tools"].items():
@@ -96,10 +102,11 @@ def _starts(kept: dict[str, Json]) -> Iterator[str]:
         return
     yield "## How exactly arriving sessions start\n"
     yield (
-        "Poisson arrivals of one-page sessions; how late each started against its schedule, taken right before the send. The last two columns are "
-        "p-values of a Kolmogorov-Smirnov test of the gaps against the exponential distribution: of the schedule, and of the starts as they "
-        "happened. At 20,000 a second the mean gap (50 us) is no longer than the time one request takes the thread, so starts that fall together follow each "
-        "other: the schedule is Poisson, the sends cannot be.\n"
+        "The load is Poisson arrivals of one-page sessions. *Late* is the delay of a start against its schedule, measured "
+        "right before the send. The last two columns are p-values of a Kolmogorov-Smirnov test of the gaps against the "
+        "exponential distribution, for the schedule and for the actual starts. At 20,000 arrivals a second the mean gap (50 us) "
+        "is no longer than the time that a request takes the thread. Starts at the same instant then follow each other, so the "
+        "schedule is Poisson and the sends cannot be.\n"
     )
     yield "| arrivals/s | late, median | p99 | largest | driver, of a core | p, schedule | p, actual |"
     yield "|---|---|---|---|---|---|---|"
@@ -117,9 +124,10 @@ def _stall(kept: dict[str, Json]) -> Iterator[str]:
         return
     yield "## A server that stops for one second in ten\n"
     yield (
-        "What each tool reports. Theory: of Poisson or constant arrivals a tenth falls into the stall and waits for its end, so p99.9 is 0.99 s; in a closed "
-        "loop with think times each session is caught at most once. A closed loop without pauses sends so many fast requests around the stall "
-        "that p99 and p99.9 hide it, though every user of the server waited.\n"
+        "The table shows the figures that each tool reports. In theory, a tenth of Poisson or constant arrivals falls into the "
+        "stall and waits until it ends, so p99.9 is 0.99 s. In a closed loop with think times, each session meets the stall at "
+        "most once. A closed loop without pauses sends many fast requests around the stall. Its p99 and p99.9 therefore hide "
+        "the stall, though every user of the server waited.\n"
     )
     yield "| tool | load | requests | p50 | p99 | p99.9 | max | p99.9 in theory | shows it at p99 |"
     yield "|---|---|---|---|---|---|---|---|---|"
@@ -136,8 +144,9 @@ def _sessions(kept: dict[str, Json]) -> Iterator[str]:
         return
     yield "## Bank sessions over TLS on one core\n"
     yield (
-        "The whole workload: cookies, redirects, embedded files over two connections of limited speed, every page checked, against the reference server on the "
-        "other core. Memory is the driver's peak over its sessions, two TLS connections each.\n"
+        "This is the whole workload, with cookies, redirects, embedded files over two connections of limited speed, and a check of "
+        "every page. The reference server is on the other core. Memory is the driver's peak divided by the sessions, with two "
+        "TLS connections each.\n"
     )
     yield "| sessions | driver, of a core | lag p99 | requests/s | connections | KiB a session | errors |"
     yield "|---|---|---|---|---|---|---|"
@@ -154,7 +163,10 @@ def _virtual(kept: dict[str, Json]) -> Iterator[str]:
     if (one := kept.get("virtual-time")) is None:
         return
     yield "## Virtual time at scale\n"
-    yield "`loadstone simulate banking --seconds 600`: CPU time for each simulated operation, lead-in included, on one core; two cores halve the seconds.\n"
+    yield (
+        "The command is `loadstone simulate banking --seconds 600`. The table shows CPU time for each simulated operation on one "
+        "core, lead-in included. Two cores halve the seconds.\n"
+    )
     yield "| sessions | operations | seconds | ns CPU an operation |"
     yield "|---|---|---|---|"
     for count, figures in one["sessions"].items():

@@ -23,10 +23,10 @@ from tests.rates.contract import Rate
 
 KEPT = PROJECT / "target" / "rates"
 PAGE = PROJECT / "docs" / "evidence" / "test-rates.md"
-HEAD = """# How often it holds
+HEAD = """# Test rates: how often properties hold
 
-`make test` tries each behaviour once. `make test-all` tries these many times and wrote this table. *may fail* is the
-upper end of the 95 % interval of the share of trials that do not hold.
+`make test` tries each behaviour once. `make test-all` tries it many times, and wrote this table. *May fail* is the
+upper end of the 95 % interval of the share of trials that fail.
 
 | rate | what must hold | held | trials | may fail, % | median seconds a trial | date | commit |
 |---|---|---|---|---|---|---|---|

@@ -75,7 +75,9 @@ RATES = (
     Rate(
         "stalls", "The 99.9th percentile after a stall of one second is within 5 % of theory", 20, stall_as_theory_says
     ),
-    Rate("bank-figures", "The bank has its published bytes and the page times of its lines", 3, bank_as_published),
-    Rate("arrivals", "Operations at constant rates are those due, within 20 of 1,800", 10, arrivals_as_due),
-    Rate("tiles-search", "A machine holds two tiny tiles, and the search says so", 5, search_of_tiles),
+    Rate(
+        "bank-figures", "The bank has its published bytes and the page times of its access links", 3, bank_as_published
+    ),
+    Rate("arrivals", "Operations at constant rates are the scheduled ones, within 20 of 1,800", 10, arrivals_as_due),
+    Rate("tiles-search", "A machine sustains two tiny tiles, and the search finds them", 5, search_of_tiles),
 )

@@ -32,6 +32,9 @@ RATES = (
         kill_primary_after_primary,
     ),
     Rate(
-        "pair-cuts", f"A survivor goes on from any event of the log: {CUTS_A_TRIAL} cuts a trial", 20, cut_at_any_event
+        "pair-cuts",
+        f"A survivor continues from any event of the log: {CUTS_A_TRIAL} cuts a trial",
+        20,
+        cut_at_any_event,
     ),
 )

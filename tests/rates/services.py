@@ -23,9 +23,9 @@ def serve_by_java(trial: int, folder: Path) -> None:
 RATES = (
     Rate(
         "folder-between-machines",
-        "A virtual machine reads what was written into the folder of another",
+        "A virtual machine reads a file from the folder of another",
         3,
         share_between_virtual_machines,
     ),
-    Rate("tomcat-settings", "Tomcat serves by each mechanism in each tuning", 4, serve_by_java),
+    Rate("tomcat-settings", "Tomcat works with each mechanism in each tuning", 4, serve_by_java),
 )

@@ -63,7 +63,7 @@ def noisy_searches(trial: int, folder: Path) -> None:
 
 
 def noisy_edges(trial: int, folder: Path) -> None:
-    """Edges lie where half of all runs pass: twelve searches."""
+    """Half of all runs pass at the edge: twelve searches."""
     answers = [carry_out(test_search.SEARCH, noisy_edge(1000, 0.02, seed))[0] for seed in seeds(trial, 12)]
     edges = [answer.edge for answer in answers if answer.edge is not None]
     assert len(edges) == 12
@@ -103,17 +103,27 @@ def until_sure(trial: int, folder: Path) -> None:
 
 
 RATES = (
-    Rate("until-sure", "Intervals that ended a study hold what they are about", 5, until_sure),
+    Rate("until-sure", "Intervals that ended a study contain the true value", 5, until_sure),
     Rate("series-alarms", "Series of all figures together raise few false alarms", 5, series_alarms),
-    Rate("placement-power", "A difference as large as is said is found in most runs", 5, placement_power),
+    Rate("placement-power", "A difference as large as stated is found in most runs", 5, placement_power),
     Rate("pauses-accused", "Pauses as declared are hardly ever accused", 5, pauses_accused),
     Rate("shares-accused", "Shares as declared are hardly ever accused", 5, shares_accused),
-    Rate("pilots", "As many pairs as a pilot asks for find what is sought", 10, pilots),
-    Rate("baselines", "Intervals of the ratio of two series hold it", 10, baselines),
-    Rate("limits-of-no-errors", "Intervals of searches without errors hold repetitions", 5, limits_of_no_errors),
-    Rate("noisy-searches", "Searches among noisy runs prove their peaks and hold repetitions", 5, noisy_searches),
-    Rate("noisy-edges", "Edges lie where half of all runs pass", 5, noisy_edges),
-    Rate("queue-searches", "Searches of queues find the capacity of theory and hold repetitions", 5, queue_searches),
-    Rate("queue-comparisons", "Comparisons of queues find a slowdown where there is one", 10, queue_comparisons),
-    Rate("queue-predictions", "Predictions of queues are those of theory", 10, queue_predictions),
+    Rate("pilots", "As many pairs as a pilot recommends find the difference", 10, pilots),
+    Rate("baselines", "Intervals of the ratio of two series contain it", 10, baselines),
+    Rate("limits-of-no-errors", "Intervals of searches without errors contain repetitions", 5, limits_of_no_errors),
+    Rate(
+        "noisy-searches",
+        "Searches among noisy runs prove their peaks, and their intervals contain repetitions",
+        5,
+        noisy_searches,
+    ),
+    Rate("noisy-edges", "Half of all runs pass at the edge", 5, noisy_edges),
+    Rate(
+        "queue-searches",
+        "Searches of queues find the capacity of theory, and their intervals contain repetitions",
+        5,
+        queue_searches,
+    ),
+    Rate("queue-comparisons", "Comparisons of queues find a slowdown if there is one", 10, queue_comparisons),
+    Rate("queue-predictions", "Predictions of queues agree with theory", 10, queue_predictions),
 )

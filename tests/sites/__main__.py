@@ -42,15 +42,22 @@ MODULES = (
 PAGE = PROJECT / "docs" / "evidence" / "stock-applications.md"
 HEAD = """# Twelve stock applications, from a recording to a run
 
-`make sites` starts each of them, visits it twice by a fresh Chromium, imports both recordings with `--verify`, tries
-what came of it and runs it with ten sessions. Nothing is edited by hand. The table is what it wrote.
+`make sites` does four steps with each application, and nothing is edited manually:
 
-*values*: what is taken from answers instead of being sent as it was recorded; *needless*: rules that the live site does
-without, and that were dropped; *requests*: those of one visit, all of which the application's own log has - but for
-Node-RED's WebSocket, of which it tells nothing -, and none besides, but for those of the preflight, with the
-queries and bodies of the recording; *left to you*: places with recorded values that stand in no answer, such as what a
-user typed, and that are sent as they were recorded. *run*: operations of all its phases, from second 0 on, when its
-users are placed part-way through their visits, and those of them that failed.
+1. It starts the application, and a fresh Chromium visits it twice.
+2. It imports both recordings with `--verify`.
+3. It tries the imported workload.
+4. It runs the workload with ten sessions.
+
+The command wrote this table. Its columns:
+
+- *values*: values that are taken from answers, instead of being sent as recorded.
+- *needless*: rules that the live site does not need, and that were dropped.
+- *requests*: requests of one visit. The application's log has all of them, with the queries and bodies of the
+  recording. It has no others, except those of the preflight. Node-RED does not log its WebSocket.
+- *run*: operations of all phases of the run from second 0 on, and failed ones among them. Users start part-way through
+  their visits.
+- *left to you*: recorded values that appear in no answer, such as text that a user typed. They are sent as recorded.
 
 """
 COLUMNS = (

@@ -53,7 +53,7 @@ def visit(page: Page, site: str) -> None:
 STOCK = Stock(
     "node-red",
     "JavaScript, Express",
-    "a single page, allowed by a token out of JSON, which it tells a WebSocket too",
+    "a single page, with a token from JSON that its WebSocket needs too",
     up,
     visit,
 )

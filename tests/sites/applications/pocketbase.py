@@ -51,4 +51,4 @@ def visit(page: Page, site: str) -> None:
     settled(page, 1500)
 
 
-STOCK = Stock("pocketbase", "Go, its own framework", "a single page, allowed by a token without a scheme", up, visit)
+STOCK = Stock("pocketbase", "Go, its own framework", "a single page, with a token without a scheme", up, visit)
