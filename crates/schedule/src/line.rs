@@ -50,7 +50,7 @@ pub struct Rates {
 
 /// Nanoseconds a page needs on the line alone, with a server that takes no time: the page over one connection,
 /// then its embedded files over `parallel` ones, the next file to the first free connection
-/// (docs/web-workloads.md, Files and line: reproduces published page times mostly to 5 ms).
+/// (docs/web-workloads.md, Files and access link: reproduces published page times mostly to 5 ms).
 pub fn page_line_time(rates: &Rates, page_bytes: u64, embedded_bytes: impl Iterator<Item = u64>) -> Nanos {
     let page = duration(page_bytes, rates.page);
     if rates.embedded.is_none() {

@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn check_images_have_the_published_mean_length() {
         let total: u64 = (1..=CHECKS).map(|k| check_image_bytes(k, true) + check_image_bytes(k, false)).sum();
-        assert_eq!(total as f64 / 20.0, 10_431.25); // 10,431 B of file data (docs/web-workloads.md, Files and line)
+        assert_eq!(total as f64 / 20.0, 10_431.25); // 10,431 B of file data (docs/web-workloads.md, Files and access link)
     }
 
     #[test]
