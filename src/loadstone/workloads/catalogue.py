@@ -97,7 +97,9 @@ def find(name: str) -> Path:
     if (path / FILE).is_file():
         return path
     if path.is_dir():
-        raise UsageError(f"{path} contains no {FILE}. Add one (see CONTRIBUTING.md) or name another folder.")
+        raise UsageError(
+            f"{path} contains no {FILE}. Add one (see docs/reference/workload-file.md) or name another folder."
+        )
     near = difflib.get_close_matches(name, list(known), n=1)
     hint = f"Did you mean `{near[0]}`?" if near else f"Use one of {', '.join(known)}, or the folder of your own."
     raise UsageError(f"There is no workload `{name}`. {hint}")
@@ -154,7 +156,9 @@ def _read(folder: Path) -> Workload:
 
 def _section(document: Document, key: str, kind: Any, default: object) -> Any:
     if key not in document.content and default is None:
-        document.problem((key,), "the section is missing", f"Add [{key}]; CONTRIBUTING.md shows a complete file.")
+        document.problem(
+            (key,), "the section is missing", f"Add [{key}]; docs/reference/workload-file.md lists its keys."
+        )
         return None
     return document.take((key,), kind, document.content.get(key, default))
 
