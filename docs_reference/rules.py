@@ -187,7 +187,7 @@ def rules_page() -> Iterator[str]:
     """Blocks of rules.md."""
     yield "# Rules of a verdict"
     yield paragraph(
-        "Each rule compares a figure with a limit. A broken rule of weight `fail` says that the system did not hold "
+        "Each rule compares a figure with a limit. A broken rule of weight `fail` states that the system did not meet "
         "its quality of service. A broken rule of weight `invalid` says that the run cannot be judged. A note has no "
         "effect on the verdict. [Troubleshooting](../troubleshooting.md) has cause and remedy of each rule; "
         "`loadstone explain RULE` prints them. `make reference` writes this page from the code that judges."

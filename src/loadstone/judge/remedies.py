@@ -63,7 +63,8 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "Look at the server's worker and connection limits. A lower load shows whether the number of sessions matters.",
     ),
     CheckId.AUDIT_MADE: Remedy(
-        "After the run, the driver compares what it was acknowledged with what the server stores.",
+        "An audit compares the acknowledged entries with the entries that the server stores after the run. "
+        "A workload with an audit is invalid without it.",
         "The server could not be asked: it stopped, or its audit address is not reachable.",
         "Read server.log in the result folder. The server must still run when the load ends.",
     ),
@@ -145,9 +146,9 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "Use the profile `standard` or `full`, or a longer `--warm-up`.",
     ),
     CheckId.PAUSE_DEVIATION: Remedy(
-        "Think times must last as long as they were drawn. Longer pauses mean less load than declared.",
+        "Think times must last as long as the sampled ones. Longer pauses mean less load than declared.",
         "The driver's machine was too busy to wake up in time.",
-        "Stop other programs, give the driver cores of its own, or use another machine for the driver.",
+        "Stop other programs, give the driver separate cores, or use another machine for the driver.",
     ),
     CheckId.MEAN_THINK_TIME: Remedy(
         "The mean think time must be the declared one, apart from chance.",
@@ -301,7 +302,7 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "Read the log that the detail names. Check memory with `loadstone tiles check`.",
     ),
     CheckId.POWER_SAMPLES: Remedy(
-        "Each power meter must be read about once per second. Fewer samples are not a mean.",
+        "Each power meter must be read about once per second. Fewer samples give no reliable mean.",
         "A slow or lost connection to the meter.",
         "Run the meter's command manually. It must answer within a second.",
     ),
@@ -316,7 +317,7 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "Nothing, if the peak is wanted. Otherwise move the drivers to another machine.",
     ),
     CheckId.QUALITY_UNSAMPLED: Remedy(
-        "Each role of a tile needs at least one operation in the window. A share of nothing counts as 0.",
+        "Each role of a tile needs at least one operation in the window. A role without operations counts as 0.",
         "A short window, or a role that does not answer.",
         "Use a longer profile, or look at the role that the detail names.",
     ),
