@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 GENERATED = "`make reference` writes this page from the models that read the file."
 NUMBERS = (
     "Unknown keys are errors. Numbers are at most 10^12, whole numbers at most 2^63 - 1, times at most 10^9 s; tighter "
-    "limits stand with the key. A key without a default may be left out."
+    "limits are with the key. A key without a default may be left out."
 )
 TABLES = (
     ("[headers]", 'Headers of all requests, a table of texts, such as `User-Agent = "Example"`. An operation may '
@@ -77,7 +77,7 @@ def _values(sections: Sections) -> Iterator[str]:
     yield paragraph(
         "`[values]` declares named generators of data that differ from request to request. `{name}` is replaced by "
         "the value in paths, queries, forms, bodies, headers and messages; `{{` is a brace. Every session draws from a "
-        "random stream of its own, so the same plan sends the same values."
+        "separate random stream, so the same plan sends the same values."
     )
     yield paragraph(
         "`{target}` needs no declaration: it is the address of the site, such as `http://shop.example` or "
@@ -85,14 +85,14 @@ def _values(sections: Sections) -> Iterator[str]:
     )
     yield f"```toml\n{(HERE / 'values.toml').read_text(encoding='utf-8').strip()}\n```"
     yield paragraph("Every kind has these keys; the tables below have the others.")
-    kind_row = ("`kind`", "a kind of those below", "required", "How the value is drawn.")
+    kind_row = ("`kind`", "a kind of those below", "required", "How the value is sampled.")
     yield table(
         HEAD,
         (
             kind_row,
             (
                 *redraw,
-                "When a new value is drawn: before each operation that uses it, once for each "
+                "When a new value is sampled: before each operation that uses it, once for each "
                 "user, or in these states.",
             ),
         ),

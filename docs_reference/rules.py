@@ -89,7 +89,7 @@ RULES: Mapping[CheckId, Rule] = {
     CheckId.SHARES: Rule("smallest p-value of the shares", "", LEAST, f"{MIX_LEVEL:g}", INVALID, OURS),
     CheckId.UNSAMPLED: Rule("kinds of operations without a sample", "kinds", MOST, "0", INVALID, OURS),
     CheckId.PAUSE_DEVIATION: Rule(
-        "think time beyond the time drawn", "%", MOST, f"{mix.PAUSE_DEVIATION_PCT:g}", INVALID, OURS
+        "think time beyond the sampled one", "%", MOST, f"{mix.PAUSE_DEVIATION_PCT:g}", INVALID, OURS
     ),
     CheckId.MEAN_THINK_TIME: Rule(
         "mean think time against the declared one",
@@ -108,7 +108,7 @@ RULES: Mapping[CheckId, Rule] = {
         OURS,
     ),
     CheckId.CYCLE_TIME: Rule(
-        "worst mean cycle time against the drawn one",
+        "worst mean cycle time against the sampled one",
         "% off",
         MOST,
         f"{mix.CYCLE_DEVIATION_PCT:g}; too early starts make the run invalid",

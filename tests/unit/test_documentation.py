@@ -55,7 +55,7 @@ def test_every_page_of_the_documentation_is_linked_from_its_start_page() -> None
     assert [name_of(page) for page in sorted(PROJECT.glob("docs/**/*.md")) if page not in {*linked, start}] == []
 
 
-@pytest.mark.parametrize("page", sorted(PROJECT.glob("docs/**/*.md")), ids=name_of)
+@pytest.mark.parametrize("page", [*PAGES, *sorted(PROJECT.glob("src/**/*.md"))], ids=name_of)
 def test_lines_outside_tables_and_code_are_narrow(page: Path) -> None:
     text = FENCE.sub(lambda block: "\n" * block[0].count("\n"), page.read_text(encoding="utf-8"))
     wide = [
