@@ -15,6 +15,8 @@ from loadstone.cli.main import whole_program
 from tests.places import PROJECT
 
 PAGES = (*sorted(PROJECT.glob("*.md")), *sorted(PROJECT.glob("docs/**/*.md")))
+ALL_PAGES = (*PAGES, *sorted(PROJECT.glob("src/**/*.md")))
+"""Those that the package ships, too."""
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(loadstone [a-z][^`]*)`")
@@ -27,6 +29,8 @@ NAME = re.compile(r"loadstone [a-z-]+( [a-z-]+)?")
 """A command without arguments in a sentence: its name."""
 FILE = re.compile(r"[\w-]+\.(csv|har|ya?ml|toml|json)")
 """A file that the reader of an example has."""
+PROJECT_PATH = re.compile(r"`((?:benches|crates|docs|examples|schemas|scripts|src|tests)/[\w./*-]+)`")
+"""A path of the project, or a pattern of paths."""
 
 
 def name_of(page: Path) -> str:
@@ -55,7 +59,7 @@ def test_every_page_of_the_documentation_is_linked_from_its_start_page() -> None
     assert [name_of(page) for page in sorted(PROJECT.glob("docs/**/*.md")) if page not in {*linked, start}] == []
 
 
-@pytest.mark.parametrize("page", [*PAGES, *sorted(PROJECT.glob("src/**/*.md"))], ids=name_of)
+@pytest.mark.parametrize("page", ALL_PAGES, ids=name_of)
 def test_lines_outside_tables_and_code_are_narrow(page: Path) -> None:
     text = FENCE.sub(lambda block: "\n" * block[0].count("\n"), page.read_text(encoding="utf-8"))
     wide = [
@@ -64,6 +68,12 @@ def test_lines_outside_tables_and_code_are_narrow(page: Path) -> None:
         if len(line) > MOST_COLUMNS and not line.startswith("|") and " " in line[:MOST_COLUMNS].strip()
     ]
     assert not wide, f"{name_of(page)}: lines {wide}"
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=name_of)
+def test_named_files_exist(page: Path) -> None:
+    paths = [path for path in PROJECT_PATH.findall(page.read_text()) if not PLACEHOLDER.search(path)]
+    assert [path for path in paths if not any(PROJECT.glob(path.rstrip("/")))] == []
 
 
 def commands_of(page: Path) -> Iterator[list[str]]:
