@@ -277,7 +277,7 @@ class DrawnPause:
     distribution: str
     """`exponential`, `uniform` (0 to twice the mean) or `fixed`."""
     mean_s: float
-    """Before it is cut off."""
+    """Mean before the cut-off."""
     cap_s: float | None = None
 
     def share_below(self, seconds: float) -> float:
@@ -325,10 +325,10 @@ class PercentileLimit:
 
 @dataclass(frozen=True)
 class OwnLimits:
-    """Limits of a user's own."""
+    """Limits that a workload declares in addition."""
 
     errors_pct: float | None = None
-    """Most operations that end in an error; None where none may."""
+    """Largest share of operations that end in an error, in percent; None if none may."""
     percentiles: tuple[PercentileLimit, ...] = ()
     throughput_per_s: float | None = None
 
@@ -348,7 +348,7 @@ class Criteria:
     rigor: Rigor
     profile: str
     shipped: bool
-    """Whether the workload is one of ours, unchanged."""
+    """Whether the workload is a shipped one, unchanged."""
     expected_shares: Mapping[str, float]
     """Share of each operation; empty if the mix depends on answers."""
     operations_per_session: float | None
@@ -359,22 +359,22 @@ class Criteria:
     tolerable_share_pct: float
     shortest_limit_s: float
     longest_operation_s: float
-    """Time that the line alone needs for the longest declared body."""
+    """Time that the access link alone needs for the longest declared body."""
     published_bytes: Mapping[str, float] = field(default_factory=dict)
     load: str = ""
     """The load in words."""
     due: float | None = None
-    """Arrivals to be expected in the steady state; None for a population."""
+    """Expected arrivals in the steady state; None for a population."""
     due_dispersion: float | None = None
     """Variance of the number of arrivals by its mean; None for a population, and where it grows with the time."""
     is_even: bool = True
     """Whether the load is the same all the time."""
     source: str = "docs/web-workloads.md"
-    """The page that its limits come from; empty of a workload of one's own."""
+    """The page that its limits come from; empty for a custom workload."""
     each_share_pct: float | None = None
     """Least share of good operations of each kind; None if kinds are not judged separately."""
     audited: bool = False
-    """Whether the server must be asked what it holds."""
+    """Whether the stored data of the server are audited."""
     lag_share: float = LAG_SHARE
     driver_cpu_pct: float = DRIVER_CPU_PCT
     foreign_cpu_pct: float = FOREIGN_CPU_PCT
@@ -387,9 +387,9 @@ class Criteria:
     count_limits: tuple[CountLimit, ...] = ()
     """Limits on counts of operations, such as images of a page."""
     mix_points: float | None = None
-    """Most percentage points between an operation's share and the declared one; None where not judged so."""
+    """Most percentage points between an operation's share and the declared one; None if not judged."""
     most_cycle_s: float | None = None
-    """Most seconds from start to start of a session's operations; None where not judged."""
+    """Largest mean time from start to start of a session's operations, in seconds; None if not judged."""
     own: OwnLimits = OwnLimits()
     """Limits that the workload declares in addition to the common rules."""
     limits_s: Mapping[str, float] = field(default_factory=dict)

@@ -117,7 +117,7 @@ class Check:
 
     id: CheckId
     rule: str
-    """Its title, for people."""
+    """Title of the rule."""
     figure: float
     limit: float
     bound: Bound

@@ -73,7 +73,7 @@ class ProfileRecord:
 
 @dataclass(frozen=True)
 class HostFacts:
-    """The machine a run was made on; None for what cannot be read."""
+    """The host of a run; None for facts that cannot be read."""
 
     cpu_model: str | None = None
     cores: int | None = None
@@ -89,7 +89,7 @@ class HostFacts:
     virtualization: str | None = None
     load_average: tuple[float, ...] | None = None
     hardware: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By part, as board, disks, kernel settings: its facts, in words."""
+    """Facts by part, such as board, disks and kernel settings."""
 
 
 HELD_CURVE = "outputs_held_curve"
@@ -98,7 +98,7 @@ HELD_CURVE = "outputs_held_curve"
 
 @dataclass(frozen=True)
 class MachineFacts:
-    """A machine of the system under test: one line for people, what made it, and what it is made of as found."""
+    """A machine of the system under test: a readable line, its platform, and its detected facts."""
 
     about: str
     platform: str | None = None
@@ -110,13 +110,13 @@ class MachineFacts:
 
 @dataclass(frozen=True)
 class FleetHostRecord:
-    """A host of the run's fleet, as it was when it was taken."""
+    """A host of the run's fleet, at the time of its reservation."""
 
     roles: tuple[str, ...]
     address: str
     kernel: str
     cores: int
-    """That drivers and machines may use."""
+    """Cores that drivers and machines may use."""
     memory_mib: int
     undone: tuple[str, ...] = ()
     """Resources that a lost run had left there and that were removed."""
@@ -199,7 +199,7 @@ class Manifest:
     """All workloads at the same time instead of one after the other."""
     clock: Clock = Clock.REAL
     key: str = ""
-    """Which run of a study it is."""
+    """Key of the run within its study."""
     system: SystemRecord
     placement: Mapping[str, Settings] = field(default_factory=dict)
     """Where services ran, by role: only what was declared other than usual."""
@@ -223,7 +223,7 @@ class Manifest:
     """Hosts of the fleet, by name; empty for a run on one host."""
     imported: ImportedFrom | None = None
     tile: TileDeclaration | None = None
-    """None for what is no run of tiles."""
+    """None outside runs of tiles."""
     tiles: tuple[TileEntry, ...] = ()
     troubles: tuple[TroubleRecord, ...] = ()
     was_alone: bool = True

@@ -13,7 +13,7 @@ CLAIMED = ("user", "nice", "system", "steal")
 
 @dataclass(frozen=True)
 class TreeUse:
-    """A process and all below it: cores used, memory."""
+    """A process and its descendants: cores used, memory."""
 
     user_cores: float
     system_cores: float
@@ -39,7 +39,7 @@ class StationBusy:
 
 @dataclass(frozen=True)
 class InsideView:
-    """A machine as its own kernel counts it."""
+    """A machine, counted by its kernel."""
 
     seconds: float
     cores: int
@@ -49,7 +49,7 @@ class InsideView:
     disk: Rates
     network: Rates
     running: int | None = None
-    """Tasks that had a processor or waited for one."""
+    """Tasks that ran or waited for a processor."""
     pressure: Rates = field(default_factory=dict)
     """Shares of the time in which some task waited for `cpu`, `memory` or `io`."""
     groups: tuple["GroupUse", ...] = ()
@@ -67,7 +67,7 @@ class GroupUse:
 
 @dataclass(frozen=True)
 class OutsideView:
-    """A machine as the host counts it; its network by line."""
+    """A machine, counted by the host; network by link."""
 
     cpu_cores: Mapping[str, float]
     disk: Rates
@@ -94,7 +94,7 @@ class MachineViews:
 
 @dataclass(frozen=True)
 class Sample:
-    """One look at everything; rates are those since the look before, `seconds` ago."""
+    """One sample of everything; rates are those since the previous sample, `seconds` ago."""
 
     unix_s: float
     seconds: float
@@ -104,17 +104,17 @@ class Sample:
     disk: Rates
     network: Rates
     trees: Mapping[str, TreeUse | None]
-    """Process trees by role; None for one that had gone."""
+    """Process trees by role; None for a process that has ended."""
     tcp_pressure_s: float | None = None
-    """For how long the machine was short of memory for TCP; None where that is not known."""
+    """Time in which the machine was short of memory for TCP; None if unknown."""
     stations: Mapping[str, StationBusy | None] = field(default_factory=dict)
     machines: Mapping[str, MachineViews] = field(default_factory=dict)
     status: Mapping[str, ServiceSample] = field(default_factory=dict)
     """Status that services report, by machine and part."""
     ours_cores: float | None = None
-    """Cores used by driver, system, back end and the lab itself; None where not all of them are known."""
+    """Cores used by driver, system, back end and Loadstone itself; None if not all of them are known."""
     known_cores: float | None = None
-    """Cores used by driver, lab and listeners of the target's ports, if more may belong to the system; else None."""
+    """Cores of driver, Loadstone and listeners of the target's ports if others may belong to the system; else None."""
 
     @property
     def foreign_cores(self) -> float | None:

@@ -51,9 +51,9 @@ class Headline:
     errors_pct: float | None
     """None where they were not disclosed."""
     reconnects: int = 0
-    """Connections made again because the server had closed an idle one."""
+    """Connections opened again because the server had closed an idle one."""
     resent: int = 0
-    """Requests sent again because the server had taken them and closed the connection without an answer."""
+    """Requests sent again because the server had accepted them and closed the connection without an answer."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class IterationVerdict:
     verdict: Verdict
     checks: tuple[Check, ...]
     headline: Headline | None = None
-    """None where nothing was measured, and in verdicts of earlier versions."""
+    """None if nothing was measured, and in verdicts of earlier versions."""
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class WorkloadVerdict:
     """Its label."""
     verdict: Verdict
     compliant: bool
-    """True only for a pass of an unchanged workload of ours under the full profile."""
+    """True only for a pass of an unchanged shipped workload under the full profile."""
     iterations: tuple[IterationVerdict, ...]
     reasons: tuple[str, ...]
     not_judged: tuple[str, ...]
@@ -135,7 +135,7 @@ class TileRecord:
 
 @dataclass(frozen=True)
 class ComparedFigure:
-    """A figure of a tile, and which way is better."""
+    """A figure of a tile, and its better direction."""
 
     name: str
     unit: str
@@ -144,7 +144,7 @@ class ComparedFigure:
 
 @dataclass(frozen=True)
 class GroupFinding:
-    """One figure of a group of tiles against that of all others; `p` is the chance of so great a difference."""
+    """One figure of a group of tiles against that of all others; `p` is the probability of it by chance."""
 
     figure: ComparedFigure
     group: str
@@ -166,7 +166,7 @@ class GroupingFindings:
 
 @dataclass(frozen=True)
 class PowerScore:
-    """The score in one category of power; None where there was no meter or the phase was not reached."""
+    """The score in one category of power; None without a meter, or if the phase was not reached."""
 
     category: str
     loaded_w: float | None

@@ -30,7 +30,7 @@ class LoadPhase(StrEnum):
 
 @dataclass(frozen=True)
 class WorkloadId:
-    """One workload of a run; of tiles also which tile, as what it counts, and in which phase it is played."""
+    """One workload of a run; for tiles also the tile, the kind of load, and the phase."""
 
     workload: str
     """Name of the workload as declared."""
