@@ -1,12 +1,11 @@
-"""Rules of plain English over sentences; exceptions and ceilings are files that people review.
+"""Rules of plain English over sentences; exceptions are a file that people review.
 
 An exception is a part of a sentence of a file, with a reason. Where no finding needs it any more, it is an error.
 """
 
 import csv
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +13,6 @@ from pathlib import Path
 from tests.prose.texts import CODE, Sentence, page_sentences, pages, source_sentences
 
 FOLDER = Path(__file__).parent
-CEILINGS = FOLDER / "ceilings.csv"
 MOST_WORDS = 25
 """Words of a sentence."""
 BEGINNING = re.compile(r"(?:\| )?(?:By what|By which|Of|What|Who|Whom|Whose)\b(?!.*\?)")
@@ -56,11 +54,6 @@ class Finding:
     sentence: Sentence
     remedy: str
 
-    @property
-    def kind(self) -> tuple[Place, Rule]:
-        """By this findings are counted."""
-        return self.place, self.rule
-
     def __str__(self) -> str:
         return f"{self.sentence.file}:{self.sentence.line}: {self.remedy}: {self.sentence.text}"
 
@@ -95,11 +88,6 @@ def allowances() -> list[Allowance]:
     return [Allowance(row["file"], row["sentence"], row["reason"]) for row in _rows(FOLDER / "exceptions.csv")]
 
 
-def ceilings() -> dict[tuple[Place, Rule], int]:
-    """Number of findings that `ceilings.csv` still allows, by place and rule; 0 for what it does not list."""
-    return {(Place(row["place"]), Rule(row["rule"])): int(row["most"]) for row in _rows(CEILINGS)}
-
-
 def sentences() -> Iterator[tuple[Place, Sentence]]:
     """All sentences of the project."""
     yield from ((Place.PAGES, sentence) for page in pages() for sentence in page_sentences(page))
@@ -120,13 +108,6 @@ def without(broken: Iterable[Finding], allowed: Iterable[Allowance]) -> tuple[li
     ]
     idle = [allowance for allowance in allowed if not any(allowance.covers(finding.sentence) for finding in broken)]
     return open_findings, idle
-
-
-def above(broken: Iterable[Finding], most: Mapping[tuple[Place, Rule], int]) -> list[Finding]:
-    """Findings of each place and rule with more of them than its ceiling."""
-    broken = list(broken)
-    counts = Counter(finding.kind for finding in broken)
-    return [finding for finding in broken if counts[finding.kind] > most.get(finding.kind, 0)]
 
 
 def _of_sentence(place: Place, sentence: Sentence, avoided: list[Word]) -> Iterator[Finding]:

@@ -9,9 +9,7 @@ from tests.prose.check import (
     Allowance,
     Place,
     Rule,
-    above,
     allowances,
-    ceilings,
     findings,
     sentences,
     without,
@@ -23,7 +21,7 @@ from tests.prose.texts import Sentence
 def test_sentences_are_plain_and_every_exception_is_needed() -> None:
     open_findings, idle = without(findings(sentences(), words()), allowances())
     assert not idle, "Remove these lines of tests/prose/exceptions.csv."
-    assert [str(finding) for finding in above(open_findings, ceilings())] == []
+    assert [str(finding) for finding in open_findings] == []
 
 
 def test_every_exception_has_a_reason() -> None:
@@ -83,9 +81,3 @@ def test_an_exception_that_nothing_needs_is_noticed() -> None:
     found = findings([(Place.PAGES, Sentence("page.md", 1, "Run it anew."))], words())
     needed, idle = Allowance("page.md", "it anew", "a title"), Allowance("page.md", "mend it", "a title")
     assert without(found, [needed, idle]) == ([], [idle])
-
-
-def test_a_ceiling_holds_for_its_place_and_rule() -> None:
-    found = findings([(Place.PAGES, Sentence("page.md", 1, "Run it anew."))], words())
-    assert above(found, {(Place.PAGES, Rule.WORDS): 1}) == []
-    assert above(found, {(Place.MESSAGES, Rule.WORDS): 1}) == found
