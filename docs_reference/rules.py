@@ -11,6 +11,7 @@ from loadstone.judge.remedies import REMEDIES, title_of
 from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, FOREIGN_SAID_PCT, LAG_SHARE
 from loadstone.model.records.check import Bound, CheckId, Weight
 
+FOREIGN = "host CPU that neither the driver nor the system under test used, steal included"
 OURS, TILES = WEB_WORKLOADS_SOURCE, tiles.CONSOLIDATION_SOURCE
 LIMITS = "the source of the workload's limits"
 """Source of rules whose limits a workload declares: its page, or the workload itself."""
@@ -137,10 +138,10 @@ RULES: Mapping[CheckId, Rule] = {
         "CPU use of the busiest driver thread", "% of a core", MOST, f"{DRIVER_CPU_PCT:g}", INVALID, OURS
     ),
     CheckId.FOREIGN_CPU: Rule(
-        "host CPU used by other processes, including steal", "%", MOST, f"{FOREIGN_CPU_PCT:g}", INVALID, OURS
+        FOREIGN, "%", MOST, f"{FOREIGN_CPU_PCT:g}", INVALID, OURS
     ),
     CheckId.FOREIGN_CPU_SAID: Rule(
-        "host CPU used by other processes, including steal", "%", MOST, f"{FOREIGN_SAID_PCT:g}", NOTE, OURS
+        FOREIGN, "%", MOST, f"{FOREIGN_SAID_PCT:g}", NOTE, OURS
     ),
     CheckId.TCP_MEMORY: Rule("time under TCP memory pressure", "s", MOST, "0", INVALID, OURS),
     CheckId.UNPLACED: Rule("users not placed part-way", "users", MOST, "0; with errors a note", INVALID, OURS),

@@ -14,6 +14,7 @@ from loadstone.cli.exits import BY_VERDICT
 from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.report import find_result
 from loadstone.cli.screen import VERDICT_STYLE, out
+from loadstone.cli.systems import systems
 from loadstone.judge.consolidation import CLASSIC, NAME, Consolidation, Maxima, consolidation
 from loadstone.judge.placement import compared_figures, findings, parity, reach, worse_groups
 from loadstone.judge.score import DISCLAIMER
@@ -21,13 +22,14 @@ from loadstone.judge.tiles import StoredTile, maxima_of, tiles_of
 from loadstone.model.errors import UsageError
 from loadstone.model.numbers import chance
 from loadstone.model.records.verdict import Verdict
-from loadstone.run.tiles.table import read_tiles
+from loadstone.run.tiles.table import read_systems
 from loadstone.store.read import read_result, read_verdict
 
 Scored = dict[str, Any]
 """A score as `--json` prints it."""
 
 app = typer.Typer(no_args_is_help=True, help="Compute scores from stored figures.")
+app.command("systems")(systems)
 
 CsvFile = Annotated[
     Path | None,
@@ -36,6 +38,12 @@ CsvFile = Annotated[
         exists=True,
         dir_okay=False,
         help="CSV table with the columns app,web,mail,qos_app,qos_web,qos_mail,qos_idle.",
+    ),
+]
+SystemName = Annotated[
+    str | None,
+    typer.Option(
+        "--system", metavar="NAME", help="System of a table that has several, by its column `system` or `board`."
     ),
 ]
 Stored = Annotated[str | None, typer.Argument(metavar="RUN", help="Stored run of tiles, or `latest`.")]
@@ -51,6 +59,7 @@ def score() -> None:
 def consolidation_score(
     run: Stored = None,
     file: CsvFile = None,
+    system: SystemName = None,
     maxima: Annotated[
         str | None,
         typer.Option(
@@ -66,7 +75,7 @@ def consolidation_score(
     [bold]loadstone score consolidation --csv tiles.csv[/] scores a table; [bold]loadstone score consolidation latest[/]
     scores a stored run again.
     """
-    held, most = _stored_tiles(run, file, results)
+    held, most = _stored_tiles(run, file, system, results)
     most = most if maxima is None else _maxima(maxima)
     scored = consolidation([tile.tile for tile in held], most)
     verdict = None if run is None else _verdict(find_result(run, results))
@@ -90,6 +99,7 @@ def _verdict(path: Path) -> Verdict:
 def placement(
     run: Stored = None,
     file: CsvFile = None,
+    system: SystemName = None,
     by: Annotated[
         str,
         typer.Option(
@@ -104,7 +114,7 @@ def placement(
     [bold]loadstone placement --csv tiles.csv --by parity[/] compares even with odd tiles. Every group needs two
     tiles. p is the probability of so large a difference if groups have no effect.
     """
-    held, most = _stored_tiles(run, file, results)
+    held, most = _stored_tiles(run, file, system, results)
     tiles = [tile.tile for tile in held]
     groups, figures = _groups(held, by), compared_figures(tiles, consolidation(tiles, most))
     tested, could = findings(groups, figures), reach(groups, figures)
@@ -138,16 +148,34 @@ def placement(
     out.print("p-values by permutation of tiles over groups, corrected for all tests together (Holm).", style="dim")
 
 
-def _stored_tiles(run: str | None, file: Path | None, results: Path) -> tuple[list[StoredTile], Maxima]:
+def _stored_tiles(
+    run: str | None, file: Path | None, system: str | None, results: Path
+) -> tuple[list[StoredTile], Maxima]:
     """The tiles asked for and their maxima; every column of a table is a grouping. Raises LoadstoneError."""
     if run is None and file is None:
         raise UsageError("Name a stored run, or a table: `--csv FILE`.")
     if run is not None and file is not None:
         raise UsageError("Name a stored run or a table, not both.")
     if file is not None:
-        return [StoredTile(row.number, row.pct_load, row.tile, row.cells) for row in read_tiles(file)], CLASSIC
+        return tiles_of_system(file, system), CLASSIC
+    if system is not None:
+        raise UsageError("--system chooses a system of a table. Add --csv FILE, or leave it out.")
     result = read_result(find_result(str(run), results))
     return tiles_of(result), maxima_of(result)
+
+
+def tiles_of_system(file: Path, name: str | None) -> list[StoredTile]:
+    """Returns the tiles of one system of a table. Raises UsageError where the table has several and none is named."""
+    systems = read_systems(file)
+    names = ", ".join(systems)
+    if name is None and len(systems) > 1:
+        raise UsageError(
+            f"{file} has the tiles of {len(systems)} systems: {names}. Choose one with --system NAME. "
+            f"`loadstone score systems --csv {file}` compares them."
+        )
+    if name is not None and name not in systems:
+        raise UsageError(f"{file} has no system `{name}`. It has {names}.")
+    return systems[name] if name is not None else next(iter(systems.values()))
 
 
 def _groups(held: list[StoredTile], grouping: str) -> list[str]:

@@ -91,7 +91,7 @@ def _foreign(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     if share is None:
         yield from _unattributed(criteria, figures)
         return
-    detail = "host CPU used by other processes, including steal"
+    detail = "host CPU that neither the driver nor the system under test used, steal included"
     limit = criteria.foreign_cpu_pct
     yield at_most(CheckId.FOREIGN_CPU, share, limit, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
     if FOREIGN_SAID_PCT < share <= limit:

@@ -119,8 +119,8 @@ def _measured(result: Result, number: int) -> TileFigures:
 
 
 def _figures(result: Result, number: int, kind: TileLoadKind) -> IterationFigures | None:
-    iteration = result.of_tile(number, kind)
-    return None if iteration is None else iteration.figures
+    workload = result.of_tile(number, kind)
+    return None if workload is None else workload.iterations[0].figures
 
 
 def _operations(figures: IterationFigures | None) -> Sequence[OperationFigures]:

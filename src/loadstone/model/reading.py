@@ -124,11 +124,7 @@ class Document:
             case "missing":
                 self.problem(where, "is missing", f"Add `{loc[-1]} = ...`.")
             case _:
-                input_text = repr(details.get("input"))
-                message = (
-                    f"{_lower(details['msg'])}, not {input_text if len(input_text) < 60 else input_text[:57] + '...'}"
-                )
-                self.problem(where, message, remedy(kind, loc))
+                self.problem(where, message_of(details) + _refused(details.get("input")), remedy(kind, loc))
 
 
 def _as_written(loc: tuple[int | str, ...], value: object) -> Iterator[str]:
@@ -217,8 +213,22 @@ def remedy(kind: object, loc: places.Path) -> str:
     return f"Expected: {described}." if described else "Correct the value."
 
 
-def _lower(text: str) -> str:
+def message_of(details: ErrorDetails) -> str:
+    """Returns pydantic's message as part of a sentence, in TOML's words."""
+    text = details["msg"].removeprefix("Value error, ")
     return (text[:1].lower() + text[1:]).replace("valid tuple", "list").replace("valid dictionary", "table")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _refused(value: object) -> str:
+    """Returns the end of a message that shows a refused value; a table is refused as a whole and not shown."""
+    text = repr(value)
+    if isinstance(value, dict):
+        return ""
+    return f", not {text if len(text) < 60 else text[:57] + '...'}"
 
 
 def _line_in(message: str) -> int:
@@ -245,7 +255,7 @@ def from_settings(kind: type[Kind], title: str, values: Mapping[str, object]) ->
     except ValidationError as error:
         where = error.errors()[0]["loc"]
         if not where:
-            raise UsageError(f"{error.errors()[0]['msg'].partition(', ')[2].capitalize()}.") from None
+            raise UsageError(f"{_sentence(message_of(error.errors()[0]))}") from None
         name = str(where[0])
         if name not in kind.model_fields:
             raise UsageError(f"A {title} has no `{name}`. {suggest(name, set(kind.model_fields))}") from None

@@ -208,3 +208,22 @@ def test_the_next_command_can_be_copied(
         main(["workloads", "from-har", recording(tmp_path), "-o", "Mein Besuch"])
     assert ended.value.code == Exit.PASS
     assert "Next: loadstone try 'Mein Besuch' --target http://a.example" in capsys.readouterr().out
+
+
+def test_scores_of_several_systems_stand_beside_each_other_and_never_in_one_sum(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    heading, first, *_ = (DATA / "consolidation_tiles.csv").read_text().splitlines()
+    table, page = tmp_path / "boards.csv", tmp_path / "boards.html"
+    table.write_text("\n".join([heading, first, first.replace("x3650M3", "other").replace(",384660,", ",394660,"), ""]))
+    document = json.loads(said(capsys, "score", "systems", "--csv", str(table), "--html", str(page), "--json"))
+    first_system, other = document["systems"]
+    assert (first_system["system"], first_system["score"], first_system["broken_audits"]) == ("x3650M3", 97.71, [])
+    assert (other["system"], other["score"], other["ratio"]) == ("other", 97.71, 1.0)
+    assert [audit["column"] for audit in other["broken_audits"]] == ["web_rps"]
+    assert "<svg" in page.read_text()
+    with pytest.raises(SystemExit) as end:
+        main(["score", "consolidation", "--csv", str(table)])
+    assert end.value.code == Exit.WRONG_INPUT
+    problem = " ".join(capsys.readouterr().err.split())
+    assert "2 systems: x3650M3, other. Choose one with --system NAME." in problem

@@ -13,13 +13,20 @@ from hypothesis import strategies as st
 
 from loadstone.judge.consolidation import CLASSIC, Maxima, TileFigures, consolidation, plain, scatter
 from loadstone.judge.placement import compared_figures, findings, parity, worse_groups
+from loadstone.judge.tiles import StoredTile
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.run.tiles.spec import find_tile, maxima_of_tile
-from loadstone.run.tiles.table import read_tiles
+from loadstone.run.tiles.table import read_systems
 from tests.places import DATA
 
 BOARD = DATA / "consolidation_tiles.csv"
 HEADING = "app,web,mail,qos_app,qos_web,qos_mail,qos_idle\n"
+
+
+def read_tiles(file: Path) -> list[StoredTile]:
+    """Returns the tiles of a table of one system."""
+    (tiles,) = read_systems(file).values()
+    return tiles
 
 
 def board() -> list[dict[str, str]]:
@@ -102,7 +109,7 @@ def test_columns_may_stand_in_any_order_with_others_between_them(tmp_path: Path)
     file = tmp_path / "tiles.csv"
     file.write_text("﻿qos_idle, pct_load ,mail,web,app,host,qos_mail,qos_web,qos_app\n1,50,44.1,26.8,16.7,a,1,1,1\n")
     (row,) = read_tiles(file)
-    assert (row.number, row.pct_load, float(row.tile.app), row.cells["host"]) == (1, 50.0, 16.7, "a")
+    assert (row.number, row.pct_load, float(row.tile.app), row.groups["host"]) == (1, 50.0, 16.7, "a")
 
 
 def test_even_tiles_of_the_published_board_did_worse() -> None:

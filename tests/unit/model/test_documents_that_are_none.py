@@ -10,7 +10,7 @@ from loadstone.fleet.inventory import read_fleet
 from loadstone.measure.power import Replay
 from loadstone.model.errors import LoadstoneError
 from loadstone.model.load import read_trace
-from loadstone.run.tiles.table import read_tiles
+from loadstone.run.tiles.table import read_systems
 from loadstone.store.published import read_published
 from loadstone.workloads import load
 from loadstone.workloads.importers import har, openapi
@@ -19,7 +19,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "HAR": har.read,
     "OpenAPI": openapi._read,
     "trace": read_trace,
-    "tiles": read_tiles,
+    "tiles": read_systems,
     "published": read_published,
     "power": Replay.read,
     "fleet": read_fleet,

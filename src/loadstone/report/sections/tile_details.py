@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from loadstone.judge.usage import host_usage, tree_usage
-from loadstone.model.figures import Distribution, IterationFigures, OperationFigures
+from loadstone.model.figures import Blame, Criteria, Distribution, OperationFigures
 from loadstone.model.numbers import MIB_PER_BYTE, number, seconds
 from loadstone.model.records.manifest import Manifest, TileEntry
 from loadstone.model.records.result import Result
@@ -24,7 +24,11 @@ SHOWN = {
     TileLoadKind.IDLE: (),
 }
 """Operations that have a row of their own, beside the row of all, as published disclosures have them."""
-TITLES = ("/s", "total", "good", "tolerable", "fail", "errors", "average,\ns", "p50", "p90", "p99", "p99.9", "max")
+TITLES: tuple[str, ...] = (
+    *("/s", "total", "good", "tolerable", "fail", "good, %", "validation\nerrors", "other\nerrors"),
+    *("average,\ns", "p50", "p90", "required\nwithin, s", "p99", "p99.9", "max"),
+)
+REQUIRED_NOTE = "Required: the time within which the share in brackets of the operations must be answered. "
 NOTE = "Cores and memory are those of a machine's processes on the host, in the mean over the measured window."
 
 
@@ -44,6 +48,7 @@ def _tile(result: Result, entry: TileEntry) -> Iterator[Block]:
     yield Heading(f"Tile {entry.number} at {number(entry.pct_load)} %")
     rows = [row for kind in SHOWN for row in _load_rows(result, entry.number, kind)]
     yield Table([Column("load"), *map(Column, TITLES)], rows)
+    yield Paragraph(REQUIRED_NOTE, Tone.QUIET)
     text = [Column("what it is", ColumnKind.TEXT), Column("networks", ColumnKind.TEXT)]
     columns = [Column("machine"), *text, Column("CPU, cores"), Column("memory, MiB")]
     samples = _samples(result, entry.number)
@@ -52,28 +57,42 @@ def _tile(result: Result, entry: TileEntry) -> Iterator[Block]:
 
 
 def _load_rows(result: Result, number_: int, kind: TileLoadKind) -> Iterator[Row]:
-    iteration = result.of_tile(number_, kind)
-    figures = iteration.figures if iteration else None
-    if figures is None or not figures.operations:
+    workload = result.of_tile(number_, kind)
+    figures = workload.iterations[0].figures if workload else None
+    if workload is None or figures is None or not figures.operations:
         return
-    yield _load_row(f"{kind}: all", figures.operations, figures.response, figures)
+    yield _load_row(f"{kind}: all", figures.operations, figures.response, figures.steady_s, "")
     for operation in figures.operations:
         if operation.name in SHOWN[kind]:
-            yield _load_row(f"{kind}: {operation.name}", [operation], operation.response, figures)
+            required = _required(workload.criteria, operation.name)
+            yield _load_row(f"{kind}: {operation.name}", [operation], operation.response, figures.steady_s, required)
 
 
-def _load_row(name: str, members: Sequence[OperationFigures], times: Distribution, figures: IterationFigures) -> Row:
+def _required(criteria: Criteria, operation: str) -> str:
+    """Returns the time that an operation must keep and the share that must keep it; empty where none is required."""
+    limit_s, share = criteria.limits_s.get(operation), criteria.each_share_pct
+    return "" if limit_s is None or share is None else f"{seconds(limit_s)} ({number(share)} %)"
+
+
+def _load_row(
+    name: str, members: Sequence[OperationFigures], times: Distribution, steady_s: float, required: str
+) -> Row:
     total = sum(member.requests for member in members)
+    good = sum(member.good for member in members)
+    wrong = sum(member.errors_of(Blame.VALIDATION) for member in members)
     counts = [
         total,
-        sum(member.good for member in members),
+        good,
         sum(member.tolerable for member in members),
         sum(member.fail + member.overdue for member in members),
-        sum(member.error_count for member in members),
     ]
-    per_s = sum(member.answered for member in members) / figures.steady_s if figures.steady_s else 0.0
-    percentiles = [seconds(times.value_at(percent)) for percent in (50.0, 90.0, 99.0, 99.9, 100.0)]
-    return Row([name, number(per_s, 2), *map(number, counts), seconds(times.mean_s), *percentiles])
+    errors = [wrong, sum(member.error_count for member in members) - wrong]
+    per_s = sum(member.answered for member in members) / steady_s if steady_s else 0.0
+    good_pct = number(100 * good / total if total else None, 2)
+    low = [seconds(times.value_at(percent)) for percent in (50.0, 90.0)]
+    high = [seconds(times.value_at(percent)) for percent in (99.0, 99.9, 100.0)]
+    texts = [number(per_s, 2), *map(number, counts), good_pct, *map(number, errors)]
+    return Row([name, *texts, seconds(times.mean_s), *low, required, *high])
 
 
 def _samples(result: Result, number_: int) -> Sequence[Sample]:

@@ -3,35 +3,49 @@
 import csv
 import io
 import math
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from loadstone.judge.consolidation import TileFigures
+from loadstone.judge.tiles import StoredTile
 from loadstone.model.errors import Problem, StudyError, UsageError
 from loadstone.model.files import read_text
 
 COLUMNS = ("app", "web", "mail", "qos_app", "qos_web", "qos_mail", "qos_idle")
 """What a table must have; `pct_load`, `tile` and others may stand beside them."""
 SHARES = COLUMNS[3:]
+SYSTEM_COLUMNS = ("system", "board")
+"""Columns that say which system a tile ran on; the first of them that a table has counts."""
 
 
-@dataclass(frozen=True)
-class TileRow:
-    """One tile of a table."""
+def read_systems(file: Path) -> dict[str, list[StoredTile]]:
+    """Reads a table; returns the tiles of each system, at least one. A table without a column of SYSTEM_COLUMNS is of
+    one system, named as the file. Raises UsageError and StudyError with every problem.
+    """
+    names, lines = _lines(file)
+    column = next((name for name in SYSTEM_COLUMNS if name in names), None)
+    problems: list[Problem] = []
+    systems: dict[str, list[StoredTile]] = {}
+    for line, cells in lines:
+        system = cells.get(column, "") if column else file.stem
+        if not system:
+            problems.append(Problem(file, line, str(column), "is empty", "Write the name of the tile's system."))
+        tiles = systems.setdefault(system, [])
+        tile = _row(file, line, len(tiles) + 1, cells, problems)
+        if any(tile.number == other.number for other in tiles):
+            remedy = "Correct the number, or name each system in a column `system`."
+            problems.append(Problem(file, line, "tile", f"tile {tile.number} occurs twice in `{system}`", remedy))
+        tiles.append(tile)
+    if problems:
+        raise StudyError(problems)
+    return systems
 
-    number: int
-    """From the column `tile`, else its place counted from 1."""
-    tile: TileFigures
-    pct_load: float
-    cells: dict[str, str]
 
-
-def read_tiles(file: Path) -> list[TileRow]:
-    """The tiles of a table, at least one. Raises UsageError and StudyError with every problem."""
+def _lines(file: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+    """Returns the names of the columns, and each row by column with its line. Raises UsageError."""
     try:
         reader = csv.DictReader(io.StringIO(read_text(file), newline=""), skipinitialspace=True)
-        lines = [(reader.line_num, row) for row in reader]
+        lines = [(reader.line_num, _cells(row)) for row in reader]
         names = [name.strip() for name in reader.fieldnames or ()]
     except csv.Error as error:
         raise UsageError(f"{file} cannot be read: {error}.") from None
@@ -40,16 +54,14 @@ def read_tiles(file: Path) -> list[TileRow]:
         raise UsageError(f"{file} has no column {', '.join(missing)}. It needs {', '.join(COLUMNS)}.")
     if not lines:
         raise UsageError(f"{file} contains no tile: it has no rows below its heading.")
-    problems: list[Problem] = []
-    rows = [_row(file, line, number, row, problems) for number, (line, row) in enumerate(lines, start=1)]
-    if problems:
-        raise StudyError(problems)
-    return rows
+    return names, lines
 
 
-def _row(file: Path, line: int, number: int, row: dict[str, str], problems: list[Problem]) -> TileRow:
-    cells = {(key or "").strip(): (value or "").strip() for key, value in row.items() if isinstance(value, str | None)}
+def _cells(row: dict[str, str]) -> dict[str, str]:
+    return {(key or "").strip(): (value or "").strip() for key, value in row.items() if isinstance(value, str | None)}
 
+
+def _row(file: Path, line: int, number: int, cells: dict[str, str], problems: list[Problem]) -> StoredTile:
     def take(name: str, text: str) -> Decimal:
         try:
             value = Decimal(text)
@@ -64,4 +76,4 @@ def _row(file: Path, line: int, number: int, row: dict[str, str], problems: list
     tile = TileFigures(**{name: take(name, cells.get(name, "")) for name in COLUMNS})
     pct_load = float(take("pct_load", (cells.get("pct_load") or "100").removesuffix("%").strip()))
     named = float(take("tile", cells.get("tile") or str(number)))
-    return TileRow(math.floor(named), tile, pct_load, cells)
+    return StoredTile(math.floor(named), pct_load, tile, cells)

@@ -1,0 +1,102 @@
+"""A page that compares the scores of several systems."""
+
+from collections.abc import Iterator, Sequence
+
+from loadstone.judge.audits import Audit
+from loadstone.judge.score import DISCLAIMER
+from loadstone.judge.systems import RankedSystem, SystemScore
+from loadstone.model.numbers import number
+from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
+from loadstone.page.plot import BarPlot
+from loadstone.report.html import html
+
+TITLE = "Scores of systems"
+PRINTED = "printed"
+"""Stands in place of the verdict on a score that others published."""
+COLUMNS = (
+    Column("system", ColumnKind.TEXT),
+    Column("score"),
+    Column("divided by the first"),
+    Column("size", ColumnKind.TEXT),
+    Column("QoS, %"),
+    Column("worst tile, %"),
+    Column("verdict", ColumnKind.TEXT),
+)
+NOTE = (
+    "The figure behind ± is a standard error by chance alone. A printed score was not measured here, and a run that "
+    "did not pass has no ratio."
+)
+
+
+def render_systems(ranked: Sequence[RankedSystem]) -> str:
+    """Returns the page as HTML that loads nothing from elsewhere."""
+    return html(TITLE, list(_blocks(ranked)))
+
+
+def ratio_text(row: RankedSystem) -> str:
+    """Returns a system's score divided by the first one's, with its standard error where it is known."""
+    if row.ratio is None:
+        return ""
+    return f"{row.ratio:.3f}" if row.ratio_error is None else f"{row.ratio:.3f} ± {row.ratio_error:.3f}"
+
+
+def score_text(system: SystemScore) -> str:
+    """Returns a score with its standard error where it is known."""
+    return f"{system.score:.2f}" if system.score_error is None else f"{system.score:.2f} ± {system.score_error:.2f}"
+
+
+def _blocks(ranked: Sequence[RankedSystem]) -> Iterator[Block]:
+    yield Heading(TITLE, 1)
+    for kind in dict.fromkeys(row.system.kind for row in ranked):
+        rows = [row for row in ranked if row.system.kind == kind]
+        yield Heading(kind, 2)
+        yield Gallery([_picture(rows)])
+        yield Table(COLUMNS, [_row(row) for row in rows])
+    yield Paragraph(NOTE, Tone.QUIET)
+    yield from _audits([row.system for row in ranked])
+    yield Paragraph(DISCLAIMER)
+
+
+def _picture(rows: Sequence[RankedSystem]) -> Figure:
+    bars = [
+        {"name": row.system.name, "value": row.system.score, "series": row.system.verdict or PRINTED, "rank": rank}
+        for rank, row in enumerate(rows)
+    ]
+    return Figure("Score of each system", "The color shows the verdict.", BarPlot("score", bars))
+
+
+def _row(row: RankedSystem) -> Row:
+    system = row.system
+    tone = Tone.PLAIN if system.verdict is None else Tone(system.verdict.value)
+    return Row(
+        [
+            system.name,
+            score_text(system),
+            ratio_text(row),
+            system.size,
+            number(system.qos_pct, 2),
+            number(system.least_qos_pct, 2),
+            Cell(system.verdict or PRINTED, tone),
+        ]
+    )
+
+
+def _audits(systems: Sequence[SystemScore]) -> Iterator[Block]:
+    audited = [system for system in systems if system.audits]
+    if not audited:
+        return
+    yield Heading("Audits of printed tables", 2)
+    for system in audited:
+        agreeing = len(system.audits) - len(system.broken_audits)
+        yield Paragraph(f"{system.name}: {agreeing} of {len(system.audits)} printed figures follow from others.")
+    broken = [(system.name, audit) for system in audited for audit in system.broken_audits]
+    if broken:
+        columns = [Column(title, ColumnKind.TEXT) for title in ("system", "tile", "figure", "relation")]
+        rows = [_audit_row(name, audit) for name, audit in broken]
+        yield Table([*columns, Column("printed"), Column("computed")], rows)
+
+
+def _audit_row(system: str, audit: Audit) -> Row:
+    relation = audit.relation
+    texts = [system, str(audit.tile), relation.column, relation.text]
+    return Row([*texts, str(audit.printed), f"{audit.computed:.4f}"])
