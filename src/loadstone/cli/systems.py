@@ -35,7 +35,7 @@ def systems(
             "--csv",
             exists=True,
             dir_okay=False,
-            help="CSV table of tiles. A column `system` or `board` tells its systems apart. Repeatable.",
+            help="CSV table of tiles. A column `system` or `board` names the system of each tile. Repeatable.",
         ),
     ] = None,
     page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with bars as well.")] = None,
