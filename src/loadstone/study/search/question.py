@@ -13,6 +13,7 @@ from loadstone.study.answers import OperationMeans, between_in_words
 from loadstone.study.metrics import METRICS
 from loadstone.study.question import key_of
 from loadstone.study.search.answer import LoadStanding, SearchAnswer, SearchedLoad, SearchedRun, Spread
+from loadstone.study.search.decision import decide
 from loadstone.study.search.edge import REPETITIONS, Edge, Passes, find_edge
 from loadstone.study.search.sentences import headline, unseen_operations
 from loadstone.study.search.spec import SearchSpec
@@ -85,7 +86,11 @@ class Search(SearchSpec):
                 and len(runs) < MOST_RUNS
                 and (state.peak is not None or state.lowest_failing is not None)
             ),
-            headline=(*headline(self, state, interval, edge), *between_in_words(_by_load(runs))),
+            headline=(
+                *headline(self, state, interval, edge),
+                *between_in_words(_by_load(runs)),
+                *decide(self, state, interval),
+            ),
         )
 
 

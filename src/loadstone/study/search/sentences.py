@@ -25,7 +25,7 @@ def headline(
     """The peak or why there is none, then what limits it and what it assumes."""
     if state.peak is None:
         return [_without_peak(search, state)]
-    unit, peak, runs = _unit(search), search.text(state.peak), f"run{'s' * (search.verify != 1)}"
+    unit, peak, runs = search.unit, search.text(state.peak), f"run{'s' * (search.verify != 1)}"
     line = f"Peak: {peak} {unit}, verified by {search.verify} passing {runs}."
     match state.limit():
         case LimitedBy.DRIVER:
@@ -68,18 +68,14 @@ def _without_peak(search: SearchSpec, state: SearchState) -> str:
         return "The search is in progress."
     if state.largest_passing is None:
         if state.lowest_failing is None:
-            return f"No answer: {search.text(state.loads[-1])} {_unit(search)} generate too few operations."
+            return f"No answer: {search.text(state.loads[-1])} {search.unit} generate too few operations."
         who = "The driver was the limit everywhere" if state.limit() is LimitedBy.DRIVER else "No load passes"
-        line = f"{who}: {search.text(state.lowest_failing)} {_unit(search)} already does not pass. {_broken(state)}"
+        line = f"{who}: {search.text(state.lowest_failing)} {search.unit} already does not pass. {_broken(state)}"
         if state.floor is None:
             return line
-        few = f"{search.text(state.floor)} {_unit(search)} generate too few operations to be judged"
+        few = f"{search.text(state.floor)} {search.unit} generate too few operations to be judged"
         return f"{line} {few}: longer runs (--steady) judge smaller loads."
-    return f"No peak within {MOST_RUNS} runs; {search.text(state.largest_passing)} {_unit(search)} passed, unverified."
-
-
-def _unit(search: SearchSpec) -> str:
-    return "sessions" if search.load == "sessions" else "arrivals/s"
+    return f"No peak within {MOST_RUNS} runs; {search.text(state.largest_passing)} {search.unit} passed, unverified."
 
 
 def _unfit(state: SearchState) -> str:

@@ -39,6 +39,11 @@ class SearchSpec:
         return f"{round(rounded)}" if self.load == "sessions" else f"{rounded:g}"
 
     @property
+    def unit(self) -> str:
+        """Unit of the load, for people."""
+        return "sessions" if self.load == "sessions" else "arrivals/s"
+
+    @property
     def digits(self) -> int:
         """Digits of the loads that are tried: a tenth of the bracket's width is not told apart."""
         return max(3, math.ceil(-math.log10(self.width)) + 2)
