@@ -14,7 +14,7 @@ from loadstone.cli.exits import BY_VERDICT
 from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.report import find_result
 from loadstone.cli.screen import VERDICT_STYLE, out
-from loadstone.cli.systems import systems
+from loadstone.cli.systems import compare_systems
 from loadstone.judge.consolidation import CLASSIC, NAME, Consolidation, Maxima, consolidation
 from loadstone.judge.placement import compared_figures, findings, parity, reach, worse_groups
 from loadstone.judge.score import DISCLAIMER
@@ -29,7 +29,7 @@ Scored = dict[str, Any]
 """A score as `--json` prints it."""
 
 app = typer.Typer(no_args_is_help=True, help="Compute scores from stored figures.")
-app.command("systems")(systems)
+app.command("systems")(compare_systems)
 
 CsvFile = Annotated[
     Path | None,
@@ -157,14 +157,14 @@ def _stored_tiles(
     if run is not None and file is not None:
         raise UsageError("Name a stored run or a table, not both.")
     if file is not None:
-        return tiles_of_system(file, system), CLASSIC
+        return take_system(file, system), CLASSIC
     if system is not None:
         raise UsageError("--system chooses a system of a table. Add --csv FILE, or leave it out.")
     result = read_result(find_result(str(run), results))
     return tiles_of(result), maxima_of(result)
 
 
-def tiles_of_system(file: Path, name: str | None) -> list[StoredTile]:
+def take_system(file: Path, name: str | None) -> list[StoredTile]:
     """Returns the tiles of one system of a table. Raises UsageError where the table has several and none is named."""
     systems = read_systems(file)
     names = ", ".join(systems)

@@ -17,7 +17,7 @@ from loadstone.judge.score import DISCLAIMER
 from loadstone.judge.systems import RankedSystem, SystemScore, rank_systems, score_printed, score_result
 from loadstone.model.errors import UsageError
 from loadstone.model.numbers import number
-from loadstone.report.systems import PRINTED, ratio_text, render_systems, score_text
+from loadstone.report.systems import PRINTED, describe_ratio, describe_score, render_systems
 from loadstone.run.tiles.table import read_systems
 from loadstone.store.documents import write_atomic
 from loadstone.store.read import read_result
@@ -25,7 +25,7 @@ from loadstone.store.read import read_result
 COLUMNS = ("system", "score", "by the first", "size", "QoS, %", "worst tile, %", "verdict")
 
 
-def systems(
+def compare_systems(
     runs: Annotated[
         list[str] | None, typer.Argument(metavar="[RUN]...", help="Stored runs with a score, by name or path.")
     ] = None,
@@ -88,8 +88,8 @@ def _show(ranked: Sequence[RankedSystem]) -> None:
 def _cells(row: RankedSystem) -> Iterator[str]:
     system = row.system
     yield system.name
-    yield score_text(system)
-    yield ratio_text(row)
+    yield describe_score(system)
+    yield describe_ratio(row)
     yield system.size
     yield number(system.qos_pct, 2)
     yield number(system.least_qos_pct, 2)

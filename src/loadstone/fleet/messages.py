@@ -25,7 +25,7 @@ from pydantic_core import CoreSchema, to_jsonable_python
 
 from loadstone.fleet.contract import FleetError, Json
 from loadstone.model.errors import LoadstoneError
-from loadstone.model.reading import message_of
+from loadstone.model.reading import describe_problem
 
 Answer = TypeVar("Answer")
 Arguments = ParamSpec("Arguments")
@@ -117,7 +117,7 @@ def _first_error(error: ValidationError) -> str:
     if first["type"] == "union_tag_invalid":
         return f"does not know `{first['ctx']['tag']}`"
     place = ".".join(map(str, first["loc"])) or "."
-    return f"cannot read `{place}`: {message_of(first)}"
+    return f"cannot read `{place}`: {describe_problem(first)}"
 
 
 async def carry_out(request: FleetMessage[Answer], *targets: object) -> Answer:

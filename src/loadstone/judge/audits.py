@@ -35,7 +35,7 @@ class Relation:
 
 
 @dataclass(frozen=True)
-class Audit:
+class PrintedFigure:
     """A relation in one row: the printed figure and the computed one."""
 
     tile: int
@@ -51,8 +51,8 @@ class Audit:
 
 def _share(passed: tuple[str, ...], all_counts: tuple[str, ...], factor: int = 1) -> Callable[[Values], Decimal]:
     def compute(values: Values) -> Decimal:
-        whole = sum((values[name] for name in all_counts), Decimal(0))
-        return factor * sum((values[name] for name in passed), Decimal(0)) / whole if whole else Decimal(0)
+        total = sum((values[name] for name in all_counts), Decimal(0))
+        return factor * sum((values[name] for name in passed), Decimal(0)) / total if total else Decimal(0)
 
     return compute
 
@@ -117,13 +117,13 @@ RELATIONS = (
 """What published boards agree with in every tile, to the last digit that they print."""
 
 
-def audit_tile(tile: int, cells: Mapping[str, str], figures: TileFigures, maxima: Maxima) -> Iterator[Audit]:
+def audit_tile(tile: int, cells: Mapping[str, str], figures: TileFigures, maxima: Maxima) -> Iterator[PrintedFigure]:
     """Yields an audit for each relation whose figures a row of a table prints."""
     (scored,) = consolidation([figures], maxima).tiles
     values = {"seconds": SECONDS, **_numbers(cells), SCORE: scored.score, QUALITY: scored.qos}
     for relation in RELATIONS:
         if {relation.column, *relation.others} <= values.keys() and values["seconds"] > 0:
-            yield Audit(tile, relation, values[relation.column], relation.compute(values))
+            yield PrintedFigure(tile, relation, values[relation.column], relation.compute(values))
 
 
 def _numbers(cells: Mapping[str, str]) -> dict[str, Decimal]:

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from loadstone.judge import consolidation as tiles
 from loadstone.judge import score as web
-from loadstone.judge.audits import Audit, audit_tile
+from loadstone.judge.audits import PrintedFigure, audit_tile
 from loadstone.judge.tiles import StoredTile, maxima_of, tiles_of
 from loadstone.model.errors import UsageError
 from loadstone.model.records.result import Result
@@ -31,7 +31,7 @@ class SystemScore:
     """Standard error of the score by chance alone; None where the measured window is not known."""
     verdict: Verdict | None = None
     """None for a printed score, which was not judged here."""
-    audits: tuple[Audit, ...] = ()
+    audits: tuple[PrintedFigure, ...] = ()
 
     @property
     def counts(self) -> bool:
@@ -39,7 +39,7 @@ class SystemScore:
         return self.verdict in (None, Verdict.PASS)
 
     @property
-    def broken_audits(self) -> tuple[Audit, ...]:
+    def broken_audits(self) -> tuple[PrintedFigure, ...]:
         """Printed figures that do not follow from the others."""
         return tuple(audit for audit in self.audits if not audit.agrees)
 
@@ -84,7 +84,7 @@ def _score_tiles(
     *,
     score_error: float | None = None,
     verdict: Verdict | None = None,
-    audits: tuple[Audit, ...] = (),
+    audits: tuple[PrintedFigure, ...] = (),
 ) -> SystemScore:
     return SystemScore(
         name=name,

@@ -124,7 +124,7 @@ class Document:
             case "missing":
                 self.problem(where, "is missing", f"Add `{loc[-1]} = ...`.")
             case _:
-                self.problem(where, message_of(details) + _refused(details.get("input")), remedy(kind, loc))
+                self.problem(where, describe_problem(details) + _refused(details.get("input")), remedy(kind, loc))
 
 
 def _as_written(loc: tuple[int | str, ...], value: object) -> Iterator[str]:
@@ -213,7 +213,7 @@ def remedy(kind: object, loc: places.Path) -> str:
     return f"Expected: {described}." if described else "Correct the value."
 
 
-def message_of(details: ErrorDetails) -> str:
+def describe_problem(details: ErrorDetails) -> str:
     """Returns pydantic's message as part of a sentence, in TOML's words."""
     text = details["msg"].removeprefix("Value error, ")
     return (text[:1].lower() + text[1:]).replace("valid tuple", "list").replace("valid dictionary", "table")
@@ -255,7 +255,7 @@ def from_settings(kind: type[Kind], title: str, values: Mapping[str, object]) ->
     except ValidationError as error:
         where = error.errors()[0]["loc"]
         if not where:
-            raise UsageError(f"{_sentence(message_of(error.errors()[0]))}") from None
+            raise UsageError(f"{_sentence(describe_problem(error.errors()[0]))}") from None
         name = str(where[0])
         if name not in kind.model_fields:
             raise UsageError(f"A {title} has no `{name}`. {suggest(name, set(kind.model_fields))}") from None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadstone.judge.audits import Audit
+from loadstone.judge.audits import PrintedFigure
 from loadstone.judge.score import DISCLAIMER
 from loadstone.judge.systems import RankedSystem, SystemScore
 from loadstone.model.numbers import number
@@ -33,14 +33,14 @@ def render_systems(ranked: Sequence[RankedSystem]) -> str:
     return html(TITLE, list(_blocks(ranked)))
 
 
-def ratio_text(row: RankedSystem) -> str:
+def describe_ratio(row: RankedSystem) -> str:
     """Returns a system's score divided by the first one's, with its standard error where it is known."""
     if row.ratio is None:
         return ""
     return f"{row.ratio:.3f}" if row.ratio_error is None else f"{row.ratio:.3f} ± {row.ratio_error:.3f}"
 
 
-def score_text(system: SystemScore) -> str:
+def describe_score(system: SystemScore) -> str:
     """Returns a score with its standard error where it is known."""
     return f"{system.score:.2f}" if system.score_error is None else f"{system.score:.2f} ± {system.score_error:.2f}"
 
@@ -71,8 +71,8 @@ def _row(row: RankedSystem) -> Row:
     return Row(
         [
             system.name,
-            score_text(system),
-            ratio_text(row),
+            describe_score(system),
+            describe_ratio(row),
             system.size,
             number(system.qos_pct, 2),
             number(system.least_qos_pct, 2),
@@ -96,7 +96,7 @@ def _audits(systems: Sequence[SystemScore]) -> Iterator[Block]:
         yield Table([*columns, Column("printed"), Column("computed")], rows)
 
 
-def _audit_row(system: str, audit: Audit) -> Row:
+def _audit_row(system: str, audit: PrintedFigure) -> Row:
     relation = audit.relation
     texts = [system, str(audit.tile), relation.column, relation.text]
     return Row([*texts, str(audit.printed), f"{audit.computed:.4f}"])

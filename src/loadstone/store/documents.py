@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from loadstone.model.errors import StoreError
-from loadstone.model.reading import message_of
+from loadstone.model.reading import describe_problem
 
 T = TypeVar("T")
 Raw = dict[str, Any]
@@ -94,7 +94,7 @@ def first_problem(error: ValidationError) -> str:
     """Place and kind of the first problem, in words."""
     details = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in details["loc"]) or "the whole"
-    return f"`{place}`: {message_of(details)}"
+    return f"`{place}`: {describe_problem(details)}"
 
 
 def migrated(

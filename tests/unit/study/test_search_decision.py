@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from loadstone.study.search.answer import SearchAnswer
-from loadstone.study.search.decision import load_at
+from loadstone.study.search.decision import find_load
 from loadstone.study.search.question import Search
 from loadstone.study.summary import RunRequest, RunSummary
 from tests.made import carry_out, made
@@ -88,4 +88,4 @@ def test_without_a_peak_nothing_is_decided() -> None:
     ],
 )
 def test_the_load_of_a_share_lies_between_measured_loads(used: list[tuple[float, float]], load: float | None) -> None:
-    assert load_at(used, 0.8) == (None if load is None else pytest.approx(load))
+    assert find_load(used, 0.8) == (None if load is None else pytest.approx(load))

@@ -32,7 +32,7 @@ def read_systems(file: Path) -> dict[str, list[StoredTile]]:
             problems.append(Problem(file, line, str(column), "is empty", "Write the name of the tile's system."))
         tiles = systems.setdefault(system, [])
         tile = _row(file, line, len(tiles) + 1, cells, problems)
-        if any(tile.number == other.number for other in tiles):
+        if any(tile.number == earlier.number for earlier in tiles):
             remedy = "Correct the number, or name each system in a column `system`."
             problems.append(Problem(file, line, "tile", f"tile {tile.number} occurs twice in `{system}`", remedy))
         tiles.append(tile)

@@ -51,13 +51,13 @@ def _advice(search: SearchSpec, used: Sequence[tuple[float, float]], at_peak: fl
     if at_peak <= PLANNED_SHARE:
         return f"There {100 * at_peak:.0f} % of its {name} {_be(name)} used."
     keep = f"Keep its {name} below {100 * PLANNED_SHARE:.0f} %"
-    load = load_at(used, PLANNED_SHARE)
+    load = find_load(used, PLANNED_SHARE)
     if load is None:
         return f"{keep}: all loads that were tried use more."
     return f"{keep}: that is {search.text(load)} {search.unit}, interpolated."
 
 
-def load_at(used: Sequence[tuple[float, float]], share: float) -> float | None:
+def find_load(used: Sequence[tuple[float, float]], share: float) -> float | None:
     """Returns the smallest load at which the used share, interpolated between loads in rising order, reaches `share`;
     None where no smaller share was measured below it, or none as large.
     """

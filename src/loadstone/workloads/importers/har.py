@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from loadstone.model.errors import UsageError
 from loadstone.model.files import marked_encoding, read_bytes, unpacked
-from loadstone.model.reading import message_of
+from loadstone.model.reading import describe_problem
 from loadstone.model.target import ascii_name, encoded
 from loadstone.model.workload.bounds import is_base64
 
@@ -513,7 +513,7 @@ def _without_surrogates(value: Any) -> Any:
 
 def _place(entry: str, error: ValidationError) -> str:
     details = error.errors()[0]
-    return f"{'.'.join([entry, *(str(part) for part in details['loc'])])}: {message_of(details)}"
+    return f"{'.'.join([entry, *(str(part) for part in details['loc'])])}: {describe_problem(details)}"
 
 
 def _dated(file: Path, entries: list[HarExchange]) -> Iterator[HarExchange]:
