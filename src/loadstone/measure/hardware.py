@@ -1,5 +1,6 @@
 """What a machine is made of and how its kernel is set, as published disclosures list it. Linux: /sys and /proc."""
 
+import resource
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +11,23 @@ from loadstone.host import launch
 
 SETTINGS = (
     *("fs/file-max", "kernel/numa_balancing", "kernel/sched_autogroup_enabled", "net/core/netdev_max_backlog"),
-    *("net/core/rmem_max", "net/core/somaxconn", "net/core/wmem_max", "net/ipv4/ip_local_port_range"),
-    *("net/ipv4/tcp_congestion_control", "net/ipv4/tcp_max_syn_backlog", "net/ipv4/tcp_rmem"),
-    *("net/ipv4/tcp_slow_start_after_idle", "net/ipv4/tcp_syncookies", "net/ipv4/tcp_tw_reuse", "net/ipv4/tcp_wmem"),
+    *("net/core/optmem_max", "net/core/rmem_default", "net/core/rmem_max", "net/core/somaxconn"),
+    *("net/core/wmem_default", "net/core/wmem_max", "net/ipv4/conf/all/arp_filter", "net/ipv4/ip_forward"),
+    *("net/ipv4/ip_local_port_range", "net/ipv4/tcp_congestion_control", "net/ipv4/tcp_fin_timeout"),
+    *("net/ipv4/tcp_max_syn_backlog", "net/ipv4/tcp_max_tw_buckets", "net/ipv4/tcp_mem", "net/ipv4/tcp_rmem"),
+    *("net/ipv4/tcp_sack", "net/ipv4/tcp_slow_start_after_idle", "net/ipv4/tcp_syncookies"),
+    *("net/ipv4/tcp_timestamps", "net/ipv4/tcp_tso_win_divisor", "net/ipv4/tcp_tw_reuse"),
+    *("net/ipv4/tcp_window_scaling", "net/ipv4/tcp_wmem"),
     *("vm/dirty_background_ratio", "vm/dirty_ratio", "vm/nr_hugepages", "vm/overcommit_memory", "vm/swappiness"),
 )
 """Kernel settings that move figures of servers and drivers."""
+LIMITS = {
+    "open files": resource.RLIMIT_NOFILE,
+    "processes": resource.RLIMIT_NPROC,
+    "locked memory, bytes": resource.RLIMIT_MEMLOCK,
+    "stack, bytes": resource.RLIMIT_STACK,
+}
+"""Limits of a process that servers and drivers meet, by `ulimit`."""
 BOARD = ("sys_vendor", "product_name", "board_vendor", "board_name", "bios_vendor", "bios_version", "bios_date")
 OFFLOADS = {
     "tcp-segmentation-offload": "TSO",
@@ -27,6 +39,8 @@ OFFLOADS = {
 }
 """What a card may do instead of the kernel, as `ethtool` names it."""
 HARDWARE_TOOL_TIMEOUT_S = 5.0
+UNKNOWN = ("Unknown", "Not Specified", "None")
+"""What `dmidecode` prints where the board does not say."""
 
 
 def hardware(root: Path = Path("/")) -> dict[str, dict[str, str]]:
@@ -37,11 +51,13 @@ def hardware(root: Path = Path("/")) -> dict[str, dict[str, str]]:
     parts = {
         "board": dict(_board(root)),
         "processor": dict(_processor(root)),
+        "memory modules": dict(list_memory_modules(_dmi_memory())),
         "NUMA nodes": dict(_nodes(root)),
         "network cards": dict(_cards(root)),
         "disks": dict(_disks(root)),
         "file systems": dict(_file_systems()),
         "kernel settings": dict(_settings(root)),
+        "limits of a process": dict(_limits()),
     }
     return {name: facts for name, facts in parts.items() if facts}
 
@@ -66,6 +82,26 @@ def _processor(root: Path) -> Iterator[tuple[str, str]]:
         if size:
             shared = text_of(cache / "shared_cpu_list")
             yield f"L{level} {kind.lower()} cache", f"{size}, shared by cores {shared}"
+
+
+def _dmi_memory() -> str:
+    """Returns what `dmidecode` says of memory devices; empty where it is missing or not permitted."""
+    try:
+        done = launch.run(["dmidecode", "--quiet", "--type", "17"], timeout=HARDWARE_TOOL_TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+def list_memory_modules(text: str) -> Iterator[tuple[str, str]]:
+    """Yields slot and facts of each module that `dmidecode --type 17` lists; empty slots are left out."""
+    for device in text.split("Memory Device")[1:]:
+        facts = dict(line.strip().split(": ", 1) for line in device.splitlines() if ": " in line)
+        size = facts.get("Size", "")
+        if size[:1].isdigit():
+            details = (size, *(facts.get(name, "") for name in ("Type", "Speed", "Manufacturer", "Part Number")))
+            known = (detail for detail in details if detail and detail not in UNKNOWN)
+            yield facts.get("Locator", "a slot"), ", ".join(known)
 
 
 def _nodes(root: Path) -> Iterator[tuple[str, str]]:
@@ -120,6 +156,15 @@ def _settings(root: Path) -> Iterator[tuple[str, str]]:
     pages = text_of(root / "sys/kernel/mm/transparent_hugepage/enabled")
     if pages:
         yield "transparent huge pages", pages.partition("[")[2].partition("]")[0]
+
+
+def _limits() -> Iterator[tuple[str, str]]:
+    """Yields each limit as soft and hard limit of this process, from which its drivers and servers have theirs."""
+    for name, limit in LIMITS.items():
+        soft, hard = (
+            "unlimited" if value == resource.RLIM_INFINITY else str(value) for value in resource.getrlimit(limit)
+        )
+        yield name, soft if soft == hard else f"{soft}, at most {hard}"
 
 
 def text_of(path: Path) -> str:

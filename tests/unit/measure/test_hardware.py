@@ -1,8 +1,12 @@
-"""What a machine says of itself, from a made tree of /sys and /proc."""
+"""What a machine says of itself, from a tree of /sys and /proc."""
 
+import resource
 from pathlib import Path
 
-from loadstone.measure.hardware import hardware
+from loadstone.measure.hardware import hardware, list_memory_modules
+
+OF_THIS_PROCESS = {"file systems", "memory modules", "limits of a process"}
+"""Parts that are not read from the tree."""
 
 
 def test_parts_are_read_from_where_the_kernel_shows_them(tmp_path: Path) -> None:
@@ -28,9 +32,8 @@ def test_parts_are_read_from_where_the_kernel_shows_them(tmp_path: Path) -> None
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
-    found = hardware(tmp_path)
-    del found["file systems"]
-    assert found == {
+    parts = {name: facts for name, facts in hardware(tmp_path).items() if name not in OF_THIS_PROCESS}
+    assert parts == {
         "board": {"board name": "X11"},
         "processor": {"sockets": "2", "threads a core": "2", "L3 unified cache": "32768K, shared by cores 0-3"},
         "NUMA nodes": {"node1": "cores 4-7, 1024 kB"},
@@ -41,4 +44,29 @@ def test_parts_are_read_from_where_the_kernel_shows_them(tmp_path: Path) -> None
 
 
 def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
-    assert set(hardware(tmp_path)) <= {"file systems"}
+    assert set(hardware(tmp_path)) <= OF_THIS_PROCESS
+
+
+def test_limits_of_a_process_are_those_that_its_servers_get() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    shown = hardware()["limits of a process"]["open files"]
+    assert shown == (str(soft) if soft == hard else f"{soft}, at most {hard}")
+
+
+def test_memory_modules_are_listed_by_slot_and_empty_slots_are_not() -> None:
+    text = """Memory Device
+\tSize: 16 GB
+\tLocator: DIMM_A1
+\tBank Locator: P0_Node0
+\tType: DDR4
+\tSpeed: 3200 MT/s
+\tManufacturer: Unknown
+\tPart Number: M393
+
+Memory Device
+\tSize: No Module Installed
+\tLocator: DIMM_A2
+\tType: Unknown
+"""
+    assert dict(list_memory_modules(text)) == {"DIMM_A1": "16 GB, DDR4, 3200 MT/s, M393"}
+    assert dict(list_memory_modules("")) == {}
