@@ -63,7 +63,7 @@ def _rate(*counts: str) -> Callable[[Values], Decimal]:
 
 SCORE, QUALITY = "computed score", "computed quality"
 """Names beside the columns: what the rates and shares of the row give."""
-PAGES = ("web_good", "web_tol", "web_fail")
+PAGE_COUNTS = ("web_good", "web_tol", "web_fail")
 RELATIONS = (
     # Each of the three rates is rounded by itself.
     Relation(
@@ -74,8 +74,8 @@ RELATIONS = (
         CENT + HALF_CENT,
     ),
     Relation("web", ("web_rps",), "web_rps", lambda row: row["web_rps"], COUNT),
-    Relation("web_rps", PAGES, "(web_good + web_tol + web_fail) / seconds", _rate(*PAGES)),
-    Relation("qos_web", PAGES, "web_good / (web_good + web_tol + web_fail)", _share(("web_good",), PAGES)),
+    Relation("web_rps", PAGE_COUNTS, "(web_good + web_tol + web_fail) / seconds", _rate(*PAGE_COUNTS)),
+    Relation("qos_web", PAGE_COUNTS, "web_good / (web_good + web_tol + web_fail)", _share(("web_good",), PAGE_COUNTS)),
     Relation("append_rps", ("append_total",), "append_total / seconds", _rate("append_total")),
     Relation("fetch_rps", ("fetch_total",), "fetch_total / seconds", _rate("fetch_total")),
     Relation(

@@ -21,7 +21,7 @@ SETTINGS = (
     *("vm/dirty_background_ratio", "vm/dirty_ratio", "vm/nr_hugepages", "vm/overcommit_memory", "vm/swappiness"),
 )
 """Kernel settings that move figures of servers and drivers."""
-LIMITS = {
+PROCESS_LIMITS = {
     "open files": resource.RLIMIT_NOFILE,
     "processes": resource.RLIMIT_NPROC,
     "locked memory, bytes": resource.RLIMIT_MEMLOCK,
@@ -39,7 +39,7 @@ OFFLOADS = {
 }
 """What a card may do instead of the kernel, as `ethtool` names it."""
 HARDWARE_TOOL_TIMEOUT_S = 5.0
-UNKNOWN = ("Unknown", "Not Specified", "None")
+UNSTATED = ("Unknown", "Not Specified", "None")
 """What `dmidecode` prints where the board does not say."""
 
 
@@ -100,7 +100,7 @@ def list_memory_modules(text: str) -> Iterator[tuple[str, str]]:
         size = facts.get("Size", "")
         if size[:1].isdigit():
             details = (size, *(facts.get(name, "") for name in ("Type", "Speed", "Manufacturer", "Part Number")))
-            known = (detail for detail in details if detail and detail not in UNKNOWN)
+            known = (detail for detail in details if detail and detail not in UNSTATED)
             yield facts.get("Locator", "a slot"), ", ".join(known)
 
 
@@ -160,7 +160,7 @@ def _settings(root: Path) -> Iterator[tuple[str, str]]:
 
 def _limits() -> Iterator[tuple[str, str]]:
     """Yields each limit as soft and hard limit of this process, from which its drivers and servers have theirs."""
-    for name, limit in LIMITS.items():
+    for name, limit in PROCESS_LIMITS.items():
         soft, hard = (
             "unlimited" if value == resource.RLIM_INFINITY else str(value) for value in resource.getrlimit(limit)
         )
