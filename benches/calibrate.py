@@ -178,7 +178,7 @@ def searches(system: str, found: Sequence[Any], pool: Executor) -> Iterator[Line
 def repeat(system: str, seed: int) -> tuple[float, float, float] | None:
     """The mean response time of five runs at 70 % of the capacity, with its interval."""
     station = SYSTEMS[system]
-    rate = f"{0.6 * station.workers / station.service:g}"
+    rate = 0.6 * station.workers / station.service
     answer = ask(station, seed, Repeat("page", {"rate": rate}, 5))
     series = answer.metrics.get("response_mean")
     return None if series is None or series.low is None else (series.mean, series.low, series.high)
@@ -195,8 +195,8 @@ def repeats(system: str, found: Sequence[Any], _: Executor) -> Iterator[Line]:
 def of_pairs(system: str, factor: float, seed: int, pairs: int) -> FoundDifference | None:
     """The difference in mean response time at 60 % of the capacity to a system slower by a factor."""
     station = SYSTEMS[system]
-    rate = f"{0.6 * station.workers / station.service:g}"
-    settings = {"station.service": f"{station.service * factor:g}"}
+    rate = 0.6 * station.workers / station.service
+    settings = {"station.service": station.service * factor}
     answer = ask(station, seed, Compare("page", {"rate": rate}, {}, settings if factor != 1 else {}, ({},), pairs))
     found: FoundDifference | None = answer.loads[0].metrics["response_mean"].difference
     return found
@@ -228,12 +228,12 @@ def predict(system: str, seed: int) -> tuple[float, float, float, float] | None:
     """The predicted mean response time at 80 % of the capacity, with its interval."""
     station = SYSTEMS[system]
     capacity = station.workers / station.service
-    at = tuple(f"{share * capacity:g}" for share in (0.2, 0.35, 0.5, 0.6))
-    asked = Predict("page", {}, "rate", at, (f"{0.8 * capacity:g}",), ModelLimits(GOOD_S, TOLERABLE_S), 3, until=SURE)
+    at, check = tuple(share * capacity for share in (0.2, 0.35, 0.5, 0.6)), 0.8 * capacity
+    asked = Predict("page", {}, "rate", at, (check,), ModelLimits(GOOD_S, TOLERABLE_S), 3, until=SURE)
     answer = ask(station, seed, asked)
     if not answer.checks:
         return None
-    point = next(point for point in answer.curve if point.load == float(f"{0.8 * capacity:g}"))
+    point = next(point for point in answer.curve if point.load == check)
     measured = fmean(check.response_mean.measured for check in answer.checks)
     said = point.response_mean
     return measured, said.value, said.low, said.high

@@ -15,6 +15,7 @@ from loadstone.model.tile import TILE_SECTIONS, Size
 from loadstone.model.workload.values import Value
 from loadstone.platforms.kind import EVERY
 from loadstone.platforms.registry import platform_kinds
+from loadstone.study.parameters import PARAMETERS
 from loadstone.study.registry import study_kinds
 from loadstone.study.sections import DriverSection, LoadEntry, ProfileSection, ServerSection, StudyHeader, TargetSection
 from loadstone.workloads.catalogue import ENTRIES, OPTIONAL_SECTIONS, WORKLOAD_SECTIONS
@@ -25,6 +26,7 @@ NUMBERS = (
     "Unknown keys are errors. Numbers are at most 10^12, whole numbers at most 2^63 - 1, times at most 10^9 s; tighter "
     "limits are with the key. A key without a default may be left out."
 )
+PARAMETERS_TITLE = "Parameters of studies"
 TABLES = (
     ("[headers]", 'Headers of all requests, a table of texts, such as `User-Agent = "Example"`. An operation may '
      "replace one."),
@@ -114,6 +116,7 @@ def study_file() -> Iterator[str]:
     )
     machines = ["[machine]", "[backend]", "[machines.ROLE]", "[notes]"]
     yield _contents([*(title for title, _ in STUDY), *machines, *(f"[{name}]" for name in kinds)])
+    yield paragraph(f"[{PARAMETERS_TITLE}](#{anchor(PARAMETERS_TITLE)}) are what studies vary.")
     sections = Sections()
     for title, kind in STUDY:
         yield from sections.blocks(code(title), kind)
@@ -127,6 +130,12 @@ def study_file() -> Iterator[str]:
     for name, study in kinds.items():
         about = f"`loadstone {name}`: {study.question}"
         yield from sections.blocks(code(f"[{name}]"), study.section, about=sentence(about))
+    yield f"## {PARAMETERS_TITLE}"
+    yield paragraph(
+        "Studies vary these: `over` of `[sweep]` and `[peaks]`, and `a` and `b` of `[compare]`. On the command line "
+        "`--over sessions=50,100` names one parameter with its points."
+    )
+    yield table(("parameter", "values"), ((code(name), sentence(each.about)) for name, each in PARAMETERS.items()))
 
 
 def _profiles() -> str:

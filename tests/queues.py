@@ -47,7 +47,7 @@ def queue(seed: int, steady_s: float) -> Callable[[RunRequest], RunSummary]:
 
     def play(request: RunRequest) -> RunSummary:
         chance = np.random.default_rng((seed, request.seed))
-        service_s = float(request.settings.get("station.service", SERVICE_S))
+        service_s = float(str(request.settings.get("station.service", SERVICE_S)))
         if "rate" in request.settings:
             times_s = _open(chance, request.load, service_s, steady_s)
         else:

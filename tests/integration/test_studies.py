@@ -162,7 +162,7 @@ def test_an_interrupted_sweep_goes_on_with_the_missing_runs_only(tmp_path: Path,
     assert first[0] in kept
     assert (first[0] / "seal.json").stat().st_mtime_ns == sealed
     made = read_answer(folder, study_kinds()["sweep"].adapter).runs
-    assert [run.request.settings["sessions"] for run in made] == ["1", "2", "3"]
+    assert [run.request.settings["sessions"] for run in made] == [1, 2, 3]
     assert made[0].folder == first[0].name
     # Another question is another study.
     again = here(*words, "--virtual")

@@ -12,20 +12,24 @@ import typer
 from loadstone.cli.conclude import conclude
 from loadstone.cli.exits import Exit
 from loadstone.cli.live import View
-from loadstone.cli.options import LOAD, RUN, WorkloadOptions, make_placement, profile_of
+from loadstone.cli.options import WorkloadOptions
 from loadstone.cli.outlook import tell_run
+from loadstone.cli.overrides import describe_source
 from loadstone.cli.screen import errors, say, warn
-from loadstone.cli.specs import parts_of, spec_of_file, study_file, with_companions
+from loadstone.cli.section_options import SectionOptions, declare_options, place_option
+from loadstone.cli.specs import study_file, with_companions
 from loadstone.host.cache import cached, digest
 from loadstone.host.secrets import JOIN_TOKEN, is_join_token_given, join_token
 from loadstone.model.errors import UsageError
+from loadstone.model.load import NO_LOAD
 from loadstone.model.records.events import Event
 from loadstone.model.system import Clock, Reference
 from loadstone.run.executor import Listener
 from loadstone.run.runner import run as execute
 from loadstone.run.spec import Joining, RunSpec
-from loadstone.study.file import read_study
-from loadstone.study.registry import file_sections
+from loadstone.study.declaration import Declaration
+from loadstone.study.resolve import resolve
+from loadstone.study.sections import StudyHeader
 from loadstone.telemetry.tally import Tally
 from loadstone.workloads.catalogue import FILE, is_shipped_folder
 from loadstone.workloads.look import GOOD_S, TOLERABLE_S, is_address, look_at
@@ -46,20 +50,11 @@ TELEMETRY, DRIVERS = "Live figures for other tools", "Several drivers"
 class RunCommand(WorkloadOptions):
     """The options of a run, and the run."""
 
-    trace: Annotated[
-        Path | None,
-        typer.Option(help="Open load: file of arrival times in seconds, one per line.", rich_help_panel=LOAD),
-    ] = None
-    together: Annotated[
-        bool,
-        typer.Option(
-            "--together", help="Run all workloads at the same time. Default: one after another.", rich_help_panel=RUN
-        ),
-    ] = False
+    header: SectionOptions = declare_options(StudyHeader)
     drivers: Annotated[
         int,
         typer.Option(min=1, max=1000, help="Number of drivers in the run, this one included.", rich_help_panel=DRIVERS),
-    ] = 1
+    ] = place_option(1)
     join_at: Annotated[
         str,
         typer.Option(
@@ -67,7 +62,7 @@ class RunCommand(WorkloadOptions):
             "join HOST:PORT` and the token shown, or the one in LOADSTONE_JOIN_TOKEN.",
             rich_help_panel=DRIVERS,
         ),
-    ] = "127.0.0.1:7700"
+    ] = place_option("127.0.0.1:7700")
     prometheus: Annotated[
         str | None,
         typer.Option(
@@ -75,7 +70,7 @@ class RunCommand(WorkloadOptions):
             help="Listen address for Prometheus scrapes of the live figures. Default: none.",
             rich_help_panel=TELEMETRY,
         ),
-    ] = None
+    ] = place_option(None)
     otlp: Annotated[
         str | None,
         typer.Option(
@@ -83,7 +78,7 @@ class RunCommand(WorkloadOptions):
             help="OpenTelemetry collector (HTTP) that receives the live figures. Default: none.",
             rich_help_panel=TELEMETRY,
         ),
-    ] = None
+    ] = place_option(None)
 
     def execute(self) -> Exit:
         """Runs, judges, reports; returns what the shell is told. Raises LoadstoneError."""
@@ -92,7 +87,7 @@ class RunCommand(WorkloadOptions):
         if any(map(is_address, self.names)):
             return self._of_addresses(self.names).execute()
         file = study_file(self.names)
-        spec = self._spec() if file is None else self._spec_of_file(file)
+        spec = self._spec(self.names) if file is None else self._spec_of_file(file)
         _warn_of_the_reference(spec)
         if self.drivers > 1 and spec.fleet is not None:
             why = "hosts of role `driver` generate the load"
@@ -117,7 +112,7 @@ class RunCommand(WorkloadOptions):
     def _of_addresses(self, names: list[str]) -> "RunCommand":
         """The same of the workload whose users open these pages. Raises UsageError."""
         others = [name for name in names if not is_address(name)]
-        if others or self.target:
+        if others or self.target.values.get("urls"):
             workload = others[0] if others else "--target"
             remedy = "Remove it, or name a workload with --target"
             raise UsageError(f"`{workload}` cannot be combined with an address, which is the target itself. {remedy}.")
@@ -125,41 +120,34 @@ class RunCommand(WorkloadOptions):
         text = page.text.encode()
         folder = cached("look", digest(text), lambda into: _written(into, text))
         say(f"{folder / FILE}: 95 % of the answers within {GOOD_S:g} s, 99 % within {TOLERABLE_S:g} s, or it fails.")
-        source = self.context.get_parameter_source("profile")
-        is_given = source is not None and source.name != "DEFAULT"
-        profile = BRIEF_PROFILE if self.steady and not is_given else self.profile
-        return replace(self, names=[str(folder)], target=[page.target], name=self.name or page.name, profile=profile)
-
-    def _spec(self) -> RunSpec:
-        names = self.names or []
-        placement = make_placement(self.platform, self.machine or (), self.backend, cold=self.cold)
-        alone = parts_of(names, self.given_load(self.trace))
-        parts = with_companions(alone)
-        return RunSpec(
-            name=self.name or "-".join(Path(name).name for name in names),
-            parts=parts,
-            profile=profile_of(self.profile).changed(**self.lengths),
-            seed=self.seed,
-            threads=self.driver_threads,
-            system=self.system(placement),
-            results=self.results,
-            together=self.together or len(parts) > len(alone),
-            clock=self.clock,
-            placement=placement,
-            agents=tuple(self.agent or ()),
-            driver_limits=self.driver_limits,
-            fleet=self.hosts(),
-            notes=self.tags,
+        is_brief = self.profile.values.get("steady_s") and not describe_source(self.context, "profile")
+        return replace(
+            self,
+            names=[str(folder)],
+            target=self.target.with_values(urls=[page.target]),
+            name=self.name or page.name,
+            profile=self.profile.with_values(name=BRIEF_PROFILE) if is_brief else self.profile,
         )
 
+    def _spec(self, names: Sequence[str]) -> RunSpec:
+        declared = self.declare(names)
+        if not declared.is_loaded:
+            raise UsageError(NO_LOAD)
+        spec = self._resolve(declared)
+        parts = with_companions(spec.parts)
+        return replace(spec, parts=parts, together=spec.together or len(parts) > len(spec.parts))
+
     def _spec_of_file(self, file: Path) -> RunSpec:
-        study = read_study(file, file_sections(), self.overrides({}, {}))
-        if not study.is_loaded:
+        declared = self.read_file(file)
+        if not declared.is_loaded:
             raise UsageError(
-                f"{file} defines no load of its own. Run one of its studies: {', '.join(study.questions)}."
+                f"{file} defines no load of its own. Run one of its studies: {', '.join(declared.questions)}."
             )
-        spec = spec_of_file(study, self.name, self.results)
-        return replace(self.loosened(spec), fleet=self.hosts())
+        return self._resolve(declared)
+
+    def _resolve(self, declared: Declaration) -> RunSpec:
+        spec = resolve(declared, self.results, self.hosts(), self.tags)
+        return replace(spec, name=self.name or spec.name)
 
 
 def _written(into: Path, text: bytes) -> None:

@@ -9,12 +9,13 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from loadstone.cli.options import ProcessOption, Rate, Seed
 from loadstone.cli.screen import out
+from loadstone.cli.section_options import make_option
 from loadstone.judge.mix import CYCLE_DEVIATION_PCT
 from loadstone.model.load import MOST_SESSIONS, make_load, read_process
 from loadstone.model.records.simulation import Simulated
 from loadstone.run.simulate import simulate as play
+from loadstone.study.sections import DriverSection, LoadEntry
 from loadstone.workloads import load as load_workload
 from loadstone.workloads.shares import shares
 
@@ -24,8 +25,8 @@ def simulate(
     sessions: Annotated[
         int | None, typer.Option(min=1, max=MOST_SESSIONS, help="Closed load: number of simultaneous sessions.")
     ] = None,
-    rate: Rate = None,
-    arrivals: ProcessOption = "poisson",
+    rate: Annotated[str | None, make_option(LoadEntry, "rate")] = None,
+    arrivals: Annotated[str, make_option(LoadEntry, "arrivals")] = "poisson",
     seconds: Annotated[float, typer.Option(min=1, max=1e6, help="Length of the steady state, in seconds.")] = 1800,
     server: Annotated[
         str | None,
@@ -34,7 +35,7 @@ def simulate(
             "fixed:SECONDS or exponential:SECONDS. Default: published if known, else fixed:0.05."
         ),
     ] = None,
-    seed: Seed = 1,
+    seed: Annotated[int, make_option(DriverSection, "seed")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Simulate a workload's schedule in virtual time against a modelled server, without sockets."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,24 +10,23 @@ import typer
 
 from loadstone.cli.exits import BY_VERDICT, Exit
 from loadstone.cli.live import StudyView
-from loadstone.cli.options import RESULT, WorkloadOptions, make_placement, profile_of
+from loadstone.cli.options import RESULT, WorkloadOptions
 from loadstone.cli.outlook import tell_study
 from loadstone.cli.screen import out, say
-from loadstone.cli.section_options import SectionOptions, callback, flags_of, section_of
-from loadstone.cli.specs import parts_of, spec_of_file, study_file
+from loadstone.cli.section_options import SectionOptions, callback, declare_options, place_option
+from loadstone.cli.specs import study_file
 from loadstone.judge.score import DISCLAIMER, NAME
-from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import UsageError
 from loadstone.model.records.manifest import Status, StudyManifest
 from loadstone.model.records.verdict import worst
 from loadstone.report.studied_system import ran_on
-from loadstone.run.spec import RunSpec
 from loadstone.store.study import read_answer, read_study_manifest
 from loadstone.study.base import WorkloadRuns
-from loadstone.study.file import read_study
+from loadstone.study.declaration import Declaration
 from loadstone.study.kind import StudyAnswer, StudySection
 from loadstone.study.question import Answer
-from loadstone.study.registry import AnyStudyKind, file_sections, study_kinds
+from loadstone.study.registry import AnyStudyKind, study_kinds
+from loadstone.study.resolve import resolve
 from loadstone.study.runner import run_study
 from loadstone.study.spec import StudySpec, questions
 from loadstone.workloads import expanded
@@ -40,14 +39,14 @@ class StudyCommand(WorkloadOptions):
     """The options that all kinds of study have, and the study; each kind adds the fields of its section."""
 
     kind: AnyStudyKind
-    question: SectionOptions = field(default_factory=SectionOptions, metadata=section_of(StudySection, QUESTION))
-    workload: Annotated[str | None, typer.Option(help="Workload names, separated by commas.")] = None
+    question: SectionOptions = declare_options(StudySection, QUESTION)
+    workload: Annotated[str | None, typer.Option(help="Workload names, separated by commas.")] = place_option(None)
     fresh: Annotated[
         bool,
         typer.Option(
             "--fresh", help="Start from scratch, even if the same study was interrupted.", rich_help_panel=RESULT
         ),
-    ] = False
+    ] = place_option(False)
 
     @property
     def workloads(self) -> list[str]:
@@ -59,67 +58,43 @@ class StudyCommand(WorkloadOptions):
         if not self.workloads:
             raise UsageError("Name a workload or a study file. `loadstone workloads` lists the built-in workloads.")
         file = study_file(self.workloads)
-        section, spec, is_loaded = self._declared() if file is None else self._of_file(file)
+        section, declared = self._declared() if file is None else self._of_file(file)
+        spec = resolve(declared, self.results, self.hosts(), self.tags)
+        spec = replace(spec, name=self.name or spec.name)
         if spec.together:
             raise UsageError("A study runs its workloads one after another. Remove `together`.")
         workloads = [part.workload for part in spec.parts]
-        load = spec.parts[0].load if is_loaded else None
+        load = spec.parts[0].load if declared.is_loaded else None
         plan = questions(self.kind, section, workloads, spec.profile, load)
         name = self.name or f"{self.kind.name}-{spec.name}"
         declaration = {"kind": self.kind.name, **section.model_dump(mode="json")}
         return _carry_out(StudySpec(name, self.kind, plan, WorkloadRuns(spec), declaration, self.fresh), self.report)
 
-    def _declared(self) -> tuple[StudySection, RunSpec, bool]:
-        section = self._section()
-        if self.is_loaded and section.brings_load:
+    def _declared(self) -> tuple[StudySection, Declaration]:
+        section: StudySection = self.question.read(self.kind.section)
+        declared = self.declare(self.workloads, section.varies_platform)
+        if declared.is_loaded and section.brings_load:
             instead = self.kind.instead_of_load
             raise UsageError(f"This study varies the load itself. Remove --sessions and --rate. {instead}".strip())
-        changed = self.services.read(ServiceChoices).changed()
+        changed = declared.server.services.changed()
         for name, instead in self.kind.decides.items():
             if name in changed:
                 raise UsageError(f"This study sets --{name} itself. Use {instead}.")
-        return section, self._spec(section.varies_platform), self.is_loaded
+        return section, declared
 
-    def _section(self) -> StudySection:
-        """The question as a file would declare it; raises UsageError that names the option."""
-        section: StudySection = self.question.read(self.kind.section)
-        return section
-
-    def _spec(self, varied: bool) -> RunSpec:
-        placement = make_placement(self.platform, self.machine or (), self.backend, varied, self.cold)
-        return RunSpec(
-            name="-".join(Path(name).name for name in self.workloads),
-            parts=parts_of(self.workloads, self.load_or_none()),
-            profile=profile_of(self.profile).changed(**self.lengths),
-            seed=self.seed,
-            threads=self.driver_threads,
-            system=self.system(placement),
-            placement=placement,
-            results=self.results,
-            clock=self.clock,
-            agents=tuple(self.agent or ()),
-            driver_limits=self.driver_limits,
-            fleet=self.hosts(),
-            notes=self.tags,
-        )
-
-    def _of_file(self, file: Path) -> tuple[StudySection, RunSpec, bool]:
-        name = self.kind.name
-        question = {field: (name, field) for field, _, _ in flags_of(self.kind.section)}
-        study = read_study(file, file_sections(), self.overrides(question, self.question.values))
-        section = study.questions.get(name)
+    def _of_file(self, file: Path) -> tuple[StudySection, Declaration]:
+        name, declared = self.kind.name, self.read_file(file)
+        section = declared.questions.get(name)
         if not isinstance(section, StudySection):
             raise UsageError(f"{file} has no [{name}]. Add it; `loadstone {name} --help` lists its options.")
-        spec = spec_of_file(study, self.name, self.results)
-        spec = replace(spec, fleet=self.hosts())
-        return section, self.loosened(spec), study.is_loaded
+        return section, declared
 
 
 def commands() -> Iterator[tuple[str, Callable[..., StudyCommand], str]]:
     """Name, command and help of every kind of study that has a command."""
     for name, kind in study_kinds().items():
         if kind.help:
-            yield name, callback(StudyCommand, {"question": kind.section}, kind=kind), kind.help
+            yield name, callback(StudyCommand, {"question": (name, kind.section)}, kind=kind), kind.help
 
 
 def _carry_out(spec: StudySpec[Any], has_report: bool) -> Exit:

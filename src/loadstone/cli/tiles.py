@@ -13,21 +13,17 @@ from loadstone.cli.exits import Exit
 from loadstone.cli.live import View
 from loadstone.cli.options import (
     RESULT,
-    RUN,
-    SYSTEM,
     FitnessOptions,
-    LengthOptions,
     MachineOptions,
     ResultOptions,
     make_placement,
-    profile_of,
 )
 from loadstone.cli.screen import errors, out, say, warn
-from loadstone.cli.section_options import callback
+from loadstone.cli.section_options import SectionOptions, callback, declare_options
 from loadstone.cli.study import say_where, write_study_reports
 from loadstone.judge.score import DISCLAIMER
 from loadstone.model.errors import UsageError
-from loadstone.model.profile import PROFILES, Phases
+from loadstone.model.profile import PROFILES, Phases, find_profile
 from loadstone.model.records.manifest import Status
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.run.tiles.runner import run_tiles
@@ -40,7 +36,9 @@ from loadstone.study.kinds import tiles as kind_of_tiles
 from loadstone.study.kinds.tiles.answer import TileTrial, tenths_in_words
 from loadstone.study.kinds.tiles.question import TilesPeak
 from loadstone.study.question import QuestionSet
+from loadstone.study.resolve import resolve_limits
 from loadstone.study.runner import Progress, run_study
+from loadstone.study.sections import RUN, SYSTEM, DriverSection, ProfileSection
 from loadstone.study.spec import StudySpec
 
 app = typer.Typer(no_args_is_help=False, help="Run tiles of six machines under all loads at once, and score them.")
@@ -60,9 +58,11 @@ SEARCH_HELP = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class TileOptions(MachineOptions, LengthOptions, ResultOptions):
+class TileOptions(MachineOptions, FitnessOptions, ResultOptions):
     """What runs and searches of tiles have in common."""
 
+    driver: SectionOptions = declare_options(DriverSection, only=("seed", "foreign_cpu_pct"))
+    lengths: SectionOptions = declare_options(ProfileSection, only=("warm_up_s", "steady_s"))
     tile: Annotated[str, typer.Option(help=f"Tile: {', '.join(shipped_tiles())}, or a file (.toml).")] = "laptop"
     profile: Annotated[
         str | None,
@@ -105,10 +105,12 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
                 f"`{self.profile}` is a tile, not a profile. Use --tile {self.profile}, and --profile for the length."
             )
         if self.profile is not None:
-            phases, profile = profile_of(self.profile).phases, self.profile
-        if self.steady is not None:
-            phases, profile = replace(phases, steady_s=self.steady), f"{profile} (changed)"
+            phases, profile = find_profile(self.profile).phases, self.profile
+        lengths = {name: seconds for name, seconds in self.lengths.values.items() if seconds is not None}
+        if lengths:
+            phases, profile = replace(phases, **lengths), f"{profile} (changed)"  # type: ignore[arg-type]
         placement = make_placement(self.platform, self.machine or (), None, cold=self.cold)
+        driver = self.driver.read(DriverSection)
         return TilesSpec(
             self.name or name,
             declared,
@@ -116,12 +118,12 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
             phases,
             profile,
             self.results,
-            self.seed,
+            driver.seed,
             placement.machine,
             service_kind(ServiceRole.DATABASE, self.database).name,
             service_kind(ServiceRole.MAIL, self.imap).name,
             EMBEDDED if self.store == EMBEDDED else service_kind(ServiceRole.STORE, self.store).name,
-            driver_limits=self.driver_limits,
+            driver_limits=resolve_limits(driver),
             fleet=self.hosts(),
             roles=placement.roles,
         )
@@ -170,7 +172,7 @@ class DemoCommand(FitnessOptions, ResultOptions, Command):
 
     def execute(self) -> Exit:
         """Runs, judges, scores, reports; returns what the shell is told. Raises LoadstoneError."""
-        spec = TileOptions(name=self.name, results=self.results, foreign_cpu=self.foreign_cpu).spec("demo")
+        spec = TileOptions(name=self.name, results=self.results, driver=self.driver).spec("demo")
         path, ended = _carry_out(replace(spec, phases=DEMO, profile_name="demo"), self.report)
         return Exit.PASS if read_manifest(path).status is Status.COMPLETE else ended
 

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from loadstone.cli.access import Access, Authority, Certificate, Insecure, Key
+from loadstone.cli.access import Authority, Certificate, Insecure, Key
 from loadstone.cli.exits import Exit
 from loadstone.cli.screen import out, say, variables_text
 from loadstone.host.files import write_private
 from loadstone.host.runtime import temporary_folder
 from loadstone.model.errors import UsageError
 from loadstone.model.records.events import Exchange, Performed
-from loadstone.model.target import Target
+from loadstone.model.target import Access, Target
 from loadstone.model.workload import Workload
 from loadstone.report.har import as_har, fields_of, status_of
 from loadstone.run.reason import reason_of
@@ -78,7 +78,7 @@ def try_(
     workload = load(site)
     if workload.connections.protocol not in ("http1", "http2"):
         raise UsageError(f"`{workload.name}` uses {workload.connections.protocol}. `loadstone try` supports HTTP only.")
-    goal = Access(authority, not insecure, cert, key).target(target)
+    goal = Access(authority, not insecure, cert, key).make_target(target)
     if with_cookies and trace is None:
         raise UsageError("--with-cookies requires a trace. Add --trace FILE.")
     if workload.variables:

@@ -16,14 +16,14 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from loadstone.cli.access import Access, Authority, Certificate, Insecure, Key
+from loadstone.cli.access import Authority, Certificate, Insecure, Key
 from loadstone.cli.exits import Exit
 from loadstone.cli.screen import out, say, variables_text, warn
 from loadstone.host.runtime import temporary_folder
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import Phases
-from loadstone.model.target import Target
+from loadstone.model.target import Access, Target
 from loadstone.model.workload import Workload
 from loadstone.model.workload.mix import MixKind
 from loadstone.model.workload.operation import Operation, RateLimit
@@ -154,7 +154,7 @@ def from_har_(
         recording.append(recorded(file, second, site=site))
         if not verify_at:
             return recording[0].workload(name)
-        verified.append(_verified(recording[0], access.target([verify_at]), name))
+        verified.append(_verified(recording[0], access.make_target([verify_at]), name))
         return recording[0].workload(name, frozenset(verified[0].needless))
 
     _import(importer, file, output, lambda: [line for refusal in verified for line in _outcome(refusal, recording[0])])

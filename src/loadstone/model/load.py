@@ -15,6 +15,7 @@ MOST_SESSIONS = 10_000_000
 MOST_AT_ONCE = 10_000
 """Sessions a driver has at most at once where they arrive by themselves, unless told otherwise."""
 MOST_PER_S = 10_000_000.0
+NO_LOAD = "Set exactly one load: sessions (simultaneous), rate (arrivals/s) or trace."
 
 
 class ProcessKind(StrEnum):
@@ -56,6 +57,11 @@ class ArrivalProcess:
     def __str__(self) -> str:
         """What a report says of it."""
         return self.kind + (f", {SCATTERS[self.kind].name} {self.scatter:g}" if self.kind in SCATTERS else "")
+
+    @property
+    def written(self) -> str:
+        """As users write it: `poisson`, `bursty:25`."""
+        return self.kind if self.scatter is None else f"{self.kind}:{self.scatter!r}".removesuffix(".0")
 
 
 POISSON = ArrivalProcess()
@@ -187,7 +193,7 @@ def make_load(
 ) -> Load:
     """The load from exactly one of a number of sessions, a rate and a trace. Raises UsageError."""
     if [sessions, rate, trace].count(None) != 2:
-        raise UsageError("Set exactly one load: sessions (simultaneous), rate (arrivals/s) or trace.")
+        raise UsageError(NO_LOAD)
     if sessions is not None:
         return read_sessions(str(sessions))
     if trace is not None:

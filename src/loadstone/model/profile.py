@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from loadstone.model.errors import UsageError
+
 SECOND = 1_000_000_000
 
 
@@ -85,3 +87,11 @@ PROFILES = {
         Profile("demo", "a quarter of a minute, to see everything once", Phases(2, 2, 9, 1), 1, Rigor.REDUCED),
     )
 }
+
+
+def find_profile(name: str) -> Profile:
+    """A profile by name; raises UsageError."""
+    if name not in PROFILES:
+        about = "; ".join(f"{profile.name}: {profile.about}" for profile in PROFILES.values())
+        raise UsageError(f"`{name}` is not a known profile. Use {about}.")
+    return PROFILES[name]

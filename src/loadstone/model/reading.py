@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import UnionType
-from typing import Any, TypeVar, cast, get_args, get_origin
+from typing import Any, ClassVar, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, PydanticUndefined
 
 from loadstone.model import places
 from loadstone.model.errors import Problem, StudyError, UsageError
@@ -26,6 +26,15 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
+class FileTable(Section):
+    """A table of study files. Its fields with a `Flag` are options of commands too."""
+
+    table: ClassVar[str]
+    """Its name in files; empty for the top of the file."""
+    panel: ClassVar[str]
+    """Heading of its options in help texts."""
+
+
 @dataclass(frozen=True)
 class Flag:
     """How a field of a section is given on the command line, where it can be; stands among its annotations."""
@@ -33,6 +42,8 @@ class Flag:
     help: str
     name: str = ""
     """As `--width`; the field's own name otherwise."""
+    alias: str = ""
+    """Another name of the option."""
     kind: type = str
     """What the words are read as, unless `read` reads them."""
     min: float | None = None
@@ -42,10 +53,34 @@ class Flag:
     """From the option's text to the field's value; raises UsageError. Without an option the field has its default."""
     read_all: Callable[[Sequence[str]], object] | None = None
     """The same for an option that may be given several times."""
+    variable: str | None = None
+    """Variable of the environment that all commands read; None for the one of each command."""
+    panel: str = ""
+    """Heading in help texts, where it is not that of the table."""
+    is_existing_file: bool = False
+    """Whether the option takes the path of a file that exists."""
+    is_negated: bool = False
+    """Whether giving the option sets the field to false."""
+    replaces_table: bool = False
+    """Whether the option replaces all of the table in a file, and not its key alone."""
+    parameter: str = ""
+    """Name of the parameter by which studies vary the field; empty where they do not."""
 
     def option(self, field_name: str) -> str:
         """Returns the option as users write it, for a field of this name."""
         return self.name or f"--{field_name.replace('_', '-')}"
+
+    def make_argument(self, field_name: str) -> str:
+        """Returns the name by which the option is passed, and by which its variable of the environment ends."""
+        return self.option(field_name).removeprefix("--").replace("-", "_")
+
+
+def list_flags(section: type[Section]) -> Iterator[tuple[str, Flag, Any]]:
+    """Yields the fields of a section that are options: name, how they are given, default."""
+    for name, info in section.model_fields.items():
+        for flag in info.metadata:
+            if isinstance(flag, Flag):
+                yield name, flag, None if info.default is PydanticUndefined else info.default
 
 
 MOST_BYTES = 256 << 20
@@ -140,16 +175,28 @@ def _as_written(loc: tuple[int | str, ...], value: object) -> Iterator[str]:
         yield str(part)
 
 
-def refusing(read: Callable[[str], object]) -> BeforeValidator:
-    """Has a field read by `read`, whose UsageError becomes what pydantic expects."""
+class RefusalError(ValueError):
+    """Why a value is refused, in whole sentences with the remedy."""
 
-    def convert(text: object) -> object:
+
+def refusing(read: Callable[[str], object]) -> BeforeValidator:
+    """Has a field's text read by `read`, whose UsageError becomes what pydantic expects."""
+
+    def convert(value: object) -> object:
+        if not isinstance(value, str | int | float):
+            return value
         try:
-            return read(str(text))
+            return read(str(value))
         except UsageError as error:
-            raise ValueError(str(error)) from None
+            raise RefusalError(str(error)) from None
 
     return BeforeValidator(convert)
+
+
+def find_refusal(error: ValidationError) -> RefusalError | None:
+    """Returns why the first value was refused, where its own reader refused it."""
+    cause = error.errors()[0].get("ctx", {}).get("error")
+    return cause if isinstance(cause, RefusalError) else None
 
 
 def suggest(name: str, known: set[str]) -> str:

@@ -1,13 +1,14 @@
 """Where load goes: the two sides of a target and what certificates are believed."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv6Address
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from loadstone.model.errors import UsageError
+from loadstone.model.files import read_text
 
 
 def encoded(path: str) -> str:
@@ -116,6 +117,28 @@ class Target:
                 )
             sides[scheme] = endpoint
         return cls(sides.get("http"), sides.get("https"), authority_pem, verify)
+
+
+@dataclass(frozen=True)
+class Access:
+    """How users reach a system that others set up."""
+
+    authority: Path | None = None
+    verify: bool = True
+    certificate: Path | None = None
+    key: Path | None = None
+    addresses: Addresses = Addresses.ALL
+    source_addresses: int | None = None
+
+    def make_target(self, urls: list[str]) -> Target:
+        """The system at these addresses; raises UsageError."""
+        pem = read_text(self.authority) if self.authority else None
+        return replace(
+            Target.parse(urls, pem, self.verify),
+            identity=Identity.from_files(self.certificate, self.key),
+            addresses=self.addresses,
+            source_addresses=self.source_addresses,
+        )
 
 
 def _side(url: str) -> tuple[str, Endpoint]:

@@ -57,8 +57,8 @@ def read_machine(declared: Mapping[str, object] | str) -> MachineSpec:
     return from_settings(machine_kind(), "machine", settings)
 
 
-def changed(machine: MachineSpec, **settings: str) -> MachineSpec:
-    """A machine with some settings given as texts; raises UsageError."""
+def changed(machine: MachineSpec, **settings: object) -> MachineSpec:
+    """A machine with some other settings, as values or texts; raises UsageError."""
     return read_machine({**machine.declared, **settings})
 
 

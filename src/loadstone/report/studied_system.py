@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from loadstone.model.machine import PROCESS
 from loadstone.model.records.manifest import StudyManifest
 from loadstone.model.system import Clock
+from loadstone.study.settings import write_value
 from loadstone.study.summary import RunSummary
 
 PLATFORM_NAMES = {PROCESS: "plain processes of this host"}
@@ -27,15 +28,15 @@ def machines_in_words(runs: Sequence[RunSummary]) -> str:
 
 def system_in_words(manifest: StudyManifest, runs: Sequence[RunSummary]) -> str:
     """What was measured: the targets of the sides where each has one of its own, else what all runs share."""
-    targets = {run.request.side.upper(): run.request.settings.get("target", "") for run in runs}
+    targets = {run.request.side.upper(): write_value(run.request.settings.get("target", "")) for run in runs}
     if targets and all(targets.values()):
         each = (f"{side} {target}".strip() for side, target in sorted(targets.items()))
         return f"managed elsewhere: {', '.join(each)}"
     settings = manifest.system.settings.items()
-    settings_text = [
+    write_settings = [
         f"{name.replace('_', ' ')} {_setting_text(value)}" for name, value in settings if _is_shown(name, value)
     ]
-    return ", ".join([f"kind {manifest.system.kind}", *settings_text])
+    return ", ".join([f"kind {manifest.system.kind}", *write_settings])
 
 
 def _setting_text(value: object) -> str:

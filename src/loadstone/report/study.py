@@ -40,6 +40,7 @@ from loadstone.store.study import ANSWER, read_answer, read_study_manifest
 from loadstone.study.kind import StudyAnswer
 from loadstone.study.question import Answer
 from loadstone.study.registry import AnyStudyKind, kind_of
+from loadstone.study.settings import write_settings
 from loadstone.study.summary import Purpose, RunSummary
 
 RUN_LINKS = {Clock.REAL: "runs/{folder}/report.html", Clock.VIRTUAL: "runs/{folder}/"}
@@ -90,7 +91,10 @@ def render_study(path: Path, form: Format, run_link: str | None = None) -> str:
     kind = kind_of(manifest.kind)
     answer = read_answer(path, kind.adapter)
     if form is Format.JSON:
-        return to_json({"manifest": manifest, "answer": answer}, indent=1).decode() + "\n"
+        return (
+            to_json({"manifest": manifest, "answer": kind.adapter.dump_python(answer, mode="json")}, indent=1).decode()
+            + "\n"
+        )
     try:
         blocks = list(study_blocks(manifest, kind, answer, form is Format.HTML))
     except UNFIT as error:
@@ -161,7 +165,7 @@ def _runs(runs: Sequence[RunSummary]) -> Table:
 
 def _run(run: RunSummary) -> Row:
     request = run.request
-    settings = ", ".join(f"{name}={value}" for name, value in request.settings.items()) or "as it is"
+    settings = write_settings(request.settings) or "as it is"
     purpose = "" if request.purpose is Purpose.MEASURE else f" ({request.purpose})"
     title = f"{request.side.upper()} {settings}{purpose}".strip()
     metrics = [

@@ -1,128 +1,71 @@
 """What a study file says: which workloads, how much load, for how long, against what."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TypeVar
 
 from loadstone.model.errors import UsageError
-from loadstone.model.machine import MachineSpec, Placement
+from loadstone.model.machine import MachineSpec
 from loadstone.model.profile import PROFILES
-from loadstone.model.reading import Document, Section, suggest
+from loadstone.model.reading import Document, FileTable, suggest
 from loadstone.model.system import FileServer, Station
 from loadstone.model.target import Target
-from loadstone.platforms.registry import RoleSettings, machine_kind, refuse_foreign
-from loadstone.study.sections import DriverSection, LoadEntry, ProfileSection, ServerSection, StudyHeader, TargetSection
+from loadstone.platforms.registry import machine_kind, refuse_foreign
+from loadstone.study.declaration import Declaration
+from loadstone.study.kind import StudySection
+from loadstone.study.override import Override, apply_overrides
+from loadstone.study.sections import (
+    DriverSection,
+    LoadEntry,
+    OtherSystems,
+    ProfileSection,
+    ServerSection,
+    StudyHeader,
+    TargetSection,
+)
 
-
-@dataclass(frozen=True)
-class Override:
-    """A value of the command line or the environment that replaces one of a study file."""
-
-    source: str
-    """The option or variable as its user wrote it, such as `--service`."""
-    place: tuple[str, ...]
-    """Section and key; the section alone where all of it is replaced. `load` is the only workload's load."""
-    value: object
-
-
-class QuestionSection(Protocol):
-    """A section that asks a question; which there are, the kinds of study say."""
-
-    @property
-    def varies_platform(self) -> bool:
-        """Whether its runs differ in their platform."""
-
-
-@dataclass(frozen=True)
-class StudyFile:
-    """A study file, read."""
-
-    name: str
-    together: bool
-    loads: tuple[LoadEntry, ...]
-    profile: ProfileSection
-    target: TargetSection
-    driver: DriverSection
-    server: ServerSection
-    station: Station | None
-    nginx: FileServer | None
-    virtual: bool
-    machine: MachineSpec
-    backend: MachineSpec
-    questions: Mapping[str, QuestionSection]
-    """What it asks, by kind of study."""
-    roles: RoleSettings = field(default_factory=dict)
-    """Settings of single machines, by role or by copy and role."""
-    notes: Mapping[str, str] = field(default_factory=dict)
-    """What its author wants to have disclosed, as it stands there."""
-
-    @property
-    def placement(self) -> Placement:
-        """Where services run; `cores` of the server are its machine's CPUs."""
-        cores = self.server.cores
-        machine = self.machine.model_copy(update={"cpus": cores}) if cores else self.machine
-        return Placement(machine, self.backend, self.roles)
-
-    @property
-    def is_loaded(self) -> bool:
-        """Whether every workload has a load of its own."""
-        return all(entry.is_loaded for entry in self.loads)
-
-
+_TABLES = (StudyHeader, LoadEntry, ProfileSection, TargetSection, DriverSection, ServerSection)
 _SECTIONS = {
-    "study",
-    "load",
-    "profile",
-    "target",
-    "driver",
-    "server",
-    "station",
-    "nginx",
-    "machine",
-    "machines",
-    "backend",
-    "notes",
+    *(kind.table for kind in _TABLES),
+    *OtherSystems.model_fields,
+    *("machine", "machines", "backend", "notes"),
 }
 
 
-def read_study(file: Path, kinds: Mapping[str, type[Section]], overrides: Sequence[Override] = ()) -> StudyFile:
+def read_study(file: Path, kinds: Mapping[str, type[StudySection]], overrides: Sequence[Override] = ()) -> Declaration:
     """Reads a study file with the sections of these kinds of study; raises StudyError with every problem in it.
 
     The notes of the result disclose each override with the value that it replaced.
     """
     document = Document.read(file)
     document.only(_SECTIONS | set(kinds))
-    replaced = {name: text for override in overrides for name, text in _apply(document, override)}
+    replaced = apply_overrides(document, overrides)
     content = document.content
-    header = document.take(("study",), StudyHeader, content.get("study", {}))
+    header, profile = _table_of(document, StudyHeader), _table_of(document, ProfileSection)
+    driver, server = _table_of(document, DriverSection), _table_of(document, ServerSection)
+    target = _resolve_authority(file, _table_of(document, TargetSection))
     loads = _loads(document, file)
-    profile = document.take(("profile",), ProfileSection, content.get("profile", {}))
-    target = document.take(("target",), TargetSection, content.get("target", {}))
-    driver = document.take(("driver",), DriverSection, content.get("driver", {}))
-    server = document.take(("server",), ServerSection, content.get("server", {}))
     machine = document.take(("machine",), machine_kind(), content.get("machine", {}))
     backend = document.take(("backend",), machine_kind(), content.get("backend", {}))
     roles = _roles(document)
     station = document.take(("station",), Station, content["station"]) if "station" in content else None
     nginx = document.take(("nginx",), FileServer, content["nginx"]) if "nginx" in content else None
-    fields: dict[str, Any] = {
+    sections: dict[str, StudySection | None] = {
         kind: document.take((kind,), section, content[kind]) for kind, section in kinds.items() if kind in content
     }
-    target = _resolve_authority(file, target)
     _check_names(document, loads, profile, target)
-    if not fields:
+    if not sections:
         _check_loaded(document, loads)
     _check_system(document, header)
     notes = _notes(document) | replaced
-    questions = {kind: section for kind, section in fields.items() if section is not None}
+    questions = {kind: section for kind, section in sections.items() if section is not None}
     varied = any(section.varies_platform for section in questions.values())
     for name, declared in (("machine", None if varied else machine), ("backend", backend)):
         _check_machine(document, name, declared)
     document.finish()
     assert header and profile and target and driver and server and machine and backend
     name = header.name or file.stem
-    return StudyFile(
+    return Declaration(
         name=name,
         together=header.together,
         loads=loads,
@@ -132,7 +75,7 @@ def read_study(file: Path, kinds: Mapping[str, type[Section]], overrides: Sequen
         server=server,
         station=station,
         nginx=nginx,
-        virtual=header.virtual,
+        is_virtual=header.virtual,
         machine=machine,
         backend=backend,
         questions=questions,
@@ -141,10 +84,18 @@ def read_study(file: Path, kinds: Mapping[str, type[Section]], overrides: Sequen
     )
 
 
-def _roles(document: Document) -> dict[str, dict[str, Any]]:
+T = TypeVar("T", bound=FileTable)
+
+
+def _table_of(document: Document, kind: type[T]) -> T | None:
+    """A table of the file, with its defaults where the file has none; None where it has problems, which are noted."""
+    return document.take((kind.table,), kind, document.content.get(kind.table, {}))
+
+
+def _roles(document: Document) -> dict[str, dict[str, object]]:
     """`[machines.db]` and `[machines.2.web]`: settings of single machines, by role or by copy and role."""
     tables = document.content.get("machines", {})
-    roles: dict[str, dict[str, Any]] = {}
+    roles: dict[str, dict[str, object]] = {}
     for name, table in tables.items() if isinstance(tables, dict) else ():
         if isinstance(table, dict):
             below = {key: value for key, value in table.items() if isinstance(value, dict)}
@@ -157,61 +108,6 @@ def _roles(document: Document) -> dict[str, dict[str, Any]]:
     for selector, settings in roles.items():
         document.take(("machines", *selector.split(".")), machine_kind(), settings)
     return roles
-
-
-def _apply(document: Document, override: Override) -> Iterator[tuple[str, str]]:
-    """Replaces a value of the file; yields its name and a note of it where the file says something else."""
-    section, *keys = override.place
-    table = _table(document, override, section)
-    for key in keys[:-1] if table is not None else ():
-        table = table.setdefault(key, {}) if table is not None else None
-    keys = keys[-1:]
-    if not isinstance(table, dict):
-        return
-    for replaced in _INSTEAD.get(section, ()):
-        document.content.pop(replaced, None)
-    if keys:
-        before = table.get(keys[0])
-        for replaced in _INSTEAD.get(keys[0], ()):
-            table.pop(replaced, None)
-        table[keys[0]] = override.value
-    else:
-        before = table or None
-        document.content[section] = override.value
-    if before != override.value:
-        stated = "none" if before is None else str(before)
-        yield f"overridden: {'.'.join(override.place)}", f"{override.value} by {override.source}; in the file: {stated}"
-
-
-_INSTEAD: Mapping[str, tuple[str, ...]] = {
-    "sessions": ("rate", "trace"),
-    "rate": ("sessions", "trace"),
-    "trace": ("sessions", "rate"),
-    "station": ("target", "server", "nginx"),
-    "nginx": ("target", "server", "station"),
-    "target": ("station", "nginx"),
-}
-"""Keys and sections that a replacement excludes."""
-
-
-def _table(document: Document, override: Override, section: str) -> dict[str, Any] | None:
-    """The table of a section, made where the file has none; None where it cannot be changed, which is noted."""
-    table = document.content.get(section)
-    if section == "load":
-        loads = table if isinstance(table, list) else []
-        if len(loads) == 1 and isinstance(loads[0], dict):
-            return loads[0]
-        message, action = (
-            f"has {len(loads)} workloads, and {override.source} sets the load of one",
-            "Write it in the file.",
-        )
-        document.problem((section,), message, action)
-        return None
-    if table is None:
-        table = document.content[section] = {}
-    if not isinstance(table, dict):
-        return None
-    return table
 
 
 def _notes(document: Document) -> dict[str, str]:

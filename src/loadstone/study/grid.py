@@ -1,6 +1,6 @@
 """Parameters over points, as users write them, and every combination of those. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Annotated
 
@@ -8,7 +8,8 @@ from pydantic import Field
 
 from loadstone.model.errors import UsageError
 from loadstone.model.reading import Flag
-from loadstone.study.parameters import PARAMETERS, Points, read_points
+from loadstone.study.parameters import PARAMETERS, Point, Points, RunSettings, SettingValue
+from loadstone.study.settings import parse_points, read_points
 
 PLATFORMS = ("platform", "machine.platform")
 """Settings that say where a system runs."""
@@ -34,7 +35,16 @@ Over = Annotated[
 """What is varied, as users write it."""
 
 
-def combinations(over: Sequence[tuple[str, Sequence[str]]]) -> list[dict[str, str]]:
+ParameterPoints = tuple[str, tuple[SettingValue, ...]]
+"""A parameter with its points."""
+
+
+def parse_over(over: Mapping[str, Sequence[Point]]) -> tuple[ParameterPoints, ...]:
+    """Parameters with their points as values, each once; raises UsageError."""
+    return tuple((name, parse_points(name, points)) for name, points in over.items())
+
+
+def combinations(over: Sequence[ParameterPoints]) -> list[RunSettings]:
     """Every combination of the points of all parameters, the last one varying fastest."""
     names = [name for name, _ in over]
     return [dict(zip(names, values, strict=True)) for values in product(*(points for _, points in over))]

@@ -1,6 +1,6 @@
 """From what a user declares to a study: questions of one kind, one a workload, and what their runs are made from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -23,7 +23,7 @@ class StudySpec(Generic[A]):
     kind: StudyKind[Any, A]
     questions: QuestionSet[A]
     base: StudyBase
-    declaration: dict[str, Any]
+    declaration: Mapping[str, object]
     """The question as it was declared."""
     fresh: bool = False
     """Do not go on with an unfinished study that asks the same."""

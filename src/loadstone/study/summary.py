@@ -7,7 +7,7 @@ from enum import StrEnum
 from statistics import fmean
 
 from loadstone.judge.usage import host_usage, inside_usage, is_support, measured_machines, outside_usage, tree_usage
-from loadstone.model.fault import PlannedFault, read_fault
+from loadstone.model.fault import PlannedFault
 from loadstone.model.figures import Blame, IterationFigures
 from loadstone.model.machine import PROCESS
 from loadstone.model.records.check import DRIVER_CHECKS, Check, CheckId, Outcome
@@ -20,6 +20,7 @@ from loadstone.study.answers import AnswerMeans, answer_means
 from loadstone.study.conditions import conditions_of
 from loadstone.study.failure import Failure, failure_of
 from loadstone.study.metrics import METRICS
+from loadstone.study.settings import StoredSettings, write_settings
 
 FAULT = "fault"
 """The setting that plans a fault."""
@@ -55,7 +56,7 @@ class RunRequest:
 
     key: str
     workload: str
-    settings: Mapping[str, str]
+    settings: StoredSettings
     seed: int
     """Added to the study's own seed."""
     purpose: Purpose = Purpose.MEASURE
@@ -68,16 +69,18 @@ class RunRequest:
     @property
     def load(self) -> float:
         """Sessions, or arrivals per second, where the settings say."""
-        return float(self.settings.get("sessions") or self.settings.get("rate") or 0)
+        value = self.settings.get("sessions") or self.settings.get("rate")
+        assert value is None or isinstance(value, int | float), f"a load is a number, not `{value}`"
+        return float(value or 0)
 
     @property
     def fault(self) -> PlannedFault | None:
         """The fault that is injected into it, where the settings plan one."""
-        text = self.settings.get(FAULT)
-        return None if text is None else read_fault(text)
+        planned = self.settings.get(FAULT)
+        return planned if isinstance(planned, PlannedFault) else None
 
     def __str__(self) -> str:
-        settings = " ".join(f"{name}={value}" for name, value in self.settings.items())
+        settings = write_settings(self.settings, " ")
         purpose = "" if self.purpose is Purpose.MEASURE else f" ({self.purpose})"
         return f"{self.workload} {self.side} {settings}{purpose}".replace("  ", " ").strip()
 

@@ -11,7 +11,7 @@ TENTHS = "tenths"
 
 def tenths_of(request: RunRequest) -> int:
     """The load of a requested run, in tenths of a tile."""
-    return int(request.settings[TENTHS])
+    return int(str(request.settings[TENTHS]))
 
 
 def tile_loads(tenths: int) -> tuple[TileLoad, ...]:

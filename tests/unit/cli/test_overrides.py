@@ -1,6 +1,8 @@
 """Beside a study file, every option of the command line either replaces what the file says, or is refused."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +12,17 @@ import typer.main
 from loadstone.cli import run, study
 from loadstone.cli.exits import Exit
 from loadstone.cli.main import main, whole_program
-from loadstone.cli.overrides import MACHINES, OPTIONS_WITH_A_FILE, PLACES, SECTIONS
-from loadstone.cli.section_options import flags_of
+from loadstone.cli.overrides import overrides_of
+from loadstone.cli.section_options import OptionPlace, PlacedOption
 from loadstone.model.choices import ServiceChoices
+from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
 from loadstone.model.system import Clock, Reference
 from loadstone.model.workload import WEB_NEEDS
 from loadstone.run.spec import RunSpec
+from loadstone.study.declaration import Declaration
 from loadstone.study.registry import study_kinds
+from loadstone.telemetry import otlp
 from loadstone.testbed.machines import machines_of
 
 FILE = """
@@ -40,6 +45,21 @@ cpus = 1
 [search]
 start = 10
 """
+
+
+@dataclass
+class Call:
+    """What a command was about to run."""
+
+    spec: RunSpec
+    listeners: Sequence[object]
+    has_report: bool
+
+
+@pytest.fixture(autouse=True)
+def quiet_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit on other load is the usual one."""
+    monkeypatch.delenv("LOADSTONE_FOREIGN_CPU", raising=False)
 
 
 @pytest.fixture
@@ -65,18 +85,196 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ru
     return call
 
 
-def options_of(command: str) -> set[str]:
-    parsed: Any = typer.main.get_command(whole_program())
-    parameters = parsed.commands[command].params
-    return {parameter.name for parameter in parameters} - {"help"}
+SAMPLES: dict[str, tuple[str, ...]] = {
+    "together": (),
+    "virtual": ("--station", "workers=2"),
+    "sessions": ("30",),
+    "rate": ("30",),
+    "arrivals": ("bursty:25",),
+    "trace": ("arrivals.txt",),
+    "most_sessions": ("40",),
+    "profile": ("demo",),
+    "ramp_up": ("1.5",),
+    "warm_up": ("2.5",),
+    "steady": ("3.5",),
+    "ramp_down": ("4.5",),
+    "iterations": ("2",),
+    "seed": ("9",),
+    "threads": ("2",),
+    "foreign_cpu": ("33",),
+    "target": ("http://127.0.0.1:8080",),
+    "agent": ("https://127.0.0.1:7070",),
+    "authority": ("pem", "--target", "http://127.0.0.1:8080"),
+    "cert": ("pem", "--target", "http://127.0.0.1:8080"),
+    "key": ("pem", "--cert", "pem", "--target", "http://127.0.0.1:8080"),
+    "insecure": ("--target", "http://127.0.0.1:8080"),
+    "addresses": ("first", "--target", "http://127.0.0.1:8080"),
+    "source_addresses": ("3", "--target", "http://127.0.0.1:8080"),
+    "station": ("workers=2,service=0.004",),
+    "nginx": ("files=banking",),
+    "server_threads": ("1",),
+    "server_cores": ("2",),
+    "service": ("nginx-php",),
+    "tuning": ("tuned",),
+    "mechanism": ("static",),
+    "backend_service": ("nginx-responder",),
+    "database": ("postgresql",),
+    "balancer": ("haproxy",),
+    "cache": ("embedded",),
+    "store": ("nfs",),
+    "platform": ("vm",),
+    "cold": ("--platform", "vm"),
+    "machine": ("memory=700", "--platform", "vm"),
+    "backend": ("memory=300,platform=vm",),
+    "kill": ("primary",),
+    "freeze": ("secondary",),
+    "cut": ("channel",),
+    "fill": ("buffer",),
+    "lose": ("store",),
+    "at": ("5",),
+    "trials": ("3",),
+    "over": ("sessions=5,7",),
+    "rounds": ("4",),
+    "runs": ("7",),
+    "until": ("mean +-10%",),
+    "most_runs": ("99",),
+    "most_rounds": ("29",),
+    "workers": ("3",),
+    "load": ("rate",),
+    "start": ("33",),
+    "width": ("3",),
+    "verify": ("5",),
+    "most": ("900",),
+    "a": ("server.threads=3",),
+    "b": ("server.threads=4",),
+    "pairs": ("8",),
+    "figure": ("response_p95",),
+    "duet": (),
+    "cpus": ("2",),
+    "check": ("80",),
+    "server": ("nginx",),
+    "cores": ("2",),
+    "clients": ("60",),
+    "doublings": ("3",),
+    "open": ("40",),
+}
+"""Words of each option that goes into a table of the file, with others that it needs; none are what the file says."""
+BY_COMMAND: dict[tuple[str, str], tuple[str, ...]] = {
+    ("compare", "at"): ("50,60",),
+    ("compare", "platform"): ("process,vm",),
+    ("compare", "machine"): ("memory=700", "--machine", "platform=vm"),
+    ("compare", "cold"): ("--machine", "platform=vm"),
+    ("predict", "at"): ("30,60",),
+    ("predict", "load"): ("rate",),
+    ("suite", "tuning"): ("tuned",),
+}
+"""Words of options that other kinds of study have by the same name."""
+NAMED = {"names", "workload", "fleet", "fresh"}
+"""What names the file, where its run takes place, and whether a study resumes."""
+OF_A_CALL: dict[str, tuple[list[str], Callable[[Any], object], object]] = {
+    "name": (["--name", "new"], lambda call: call.spec.name, "new"),
+    "results": (["--results", "there"], lambda call: call.spec.results, Path("there")),
+    "tag": (["--tag", "release=1.4"], lambda call: call.spec.notes["release"], "1.4"),
+    "report": (["--no-report"], lambda call: call.has_report, False),
+    "drivers": (["--drivers", "3"], lambda call: call.spec.joining.drivers, 2),
+    "join_at": (
+        ["--drivers", "3", "--join-at", "[::1]:7799"],
+        lambda call: call.spec.joining.address,
+        "[::1]:7799",
+    ),
+    "prometheus": (["--prometheus", "127.0.0.1:0"], lambda call: len(call.listeners), 1),
+    "otlp": (["--otlp", "http://127.0.0.1:9"], lambda call: len(call.listeners), 1),
+}
+"""Options that set nothing which a file could say, with what they set instead."""
+QUESTIONS = {
+    "failover": 'kill = "secondary"',
+    "sweep": "over = { sessions = [1, 2] }",
+    "peaks": "over = { platform = ['process', 'vm'] }",
+    "predict": "at = [20, 40]",
+    "repeat": "",
+    "search": "",
+    "compare": "",
+    "suite": "",
+}
+COMMANDS = ("run", *QUESTIONS)
+PROGRAM: Any = typer.main.get_command(whole_program())
 
 
-@pytest.mark.parametrize("command", ["run", "search", "compare", "failover"])
-def test_every_option_has_a_place_in_the_file_or_applies_beside_it(command: str) -> None:
-    places = {*PLACES, *SECTIONS, *MACHINES, *OPTIONS_WITH_A_FILE, "insecure"}
-    if command != "run":
-        places |= {name for name, _, _ in flags_of(study_kinds()[command].section)}
-    assert options_of(command) <= places
+def options_of(command: str) -> dict[str, str]:
+    """The options of a command, as they are written, by the names that they are passed by."""
+    parameters = PROGRAM.commands[command].params
+    return {parameter.name: parameter.opts[0] for parameter in parameters if parameter.name != "help"}
+
+
+EVERY_OPTION = [
+    (command, name, option)
+    for command in COMMANDS
+    for name, option in options_of(command).items()
+    if name not in NAMED and name not in OF_A_CALL
+]
+
+
+def test_every_option_has_words_to_be_tried_with() -> None:
+    assert {name for _, name, _ in EVERY_OPTION} == set(SAMPLES)
+    assert {name for name, kind in study_kinds().items() if kind.help} == set(QUESTIONS)
+
+
+def declare(folder: Path, command: str) -> None:
+    """Writes a study file with the section of a command, and the files that options name."""
+    workload = "static-files" if command == "suite" else "banking"
+    question = f"[{command}]\n{QUESTIONS.get(command, '')}\n" if command != "run" else ""
+    load = "" if command == "suite" else "sessions = 10"
+    (folder / "study.toml").write_text(
+        f'[[load]]\nworkload = "{workload}"\n{load}\n[driver]\nseed = 5\nthreads = 1\n{question}'
+    )
+    (folder / "arrivals.txt").write_text("0.5\n")
+    (folder / "pem").write_text("-----BEGIN CERTIFICATE-----\n")
+
+
+def read(command: str, *words: str) -> Declaration:
+    """What `loadstone COMMAND study.toml WORDS` declares."""
+    built: Any = PROGRAM.commands[command].main(["study.toml", *words], prog_name=command, standalone_mode=False)
+    declared: Declaration = built.read_file(Path("study.toml"))
+    return declared
+
+
+@pytest.mark.parametrize(("command", "name", "option"), EVERY_OPTION)
+def test_each_option_beside_a_file_is_in_force_and_disclosed(
+    command: str, name: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    declare(tmp_path, command)
+    declared = read(command, option, *BY_COMMAND.get((command, name), SAMPLES[name]))
+    overridden = [text for key, text in declared.notes.items() if key.startswith("overridden: ")]
+    assert any(f" by {option}; in the file: " in text for text in overridden), declared.notes
+    assert replace(declared, notes={}) != replace(read(command), notes={}), "the option is in force"
+
+
+def test_an_option_without_a_place_is_refused_beside_a_file() -> None:
+    context = PROGRAM.commands["run"].make_context("run", ["study.toml", "--name", "new"])
+    assert overrides_of(context, [PlacedOption("seed", 1, None), PlacedOption("name", "new", OptionPlace())]) == []
+    with pytest.raises(UsageError, match="--name cannot be combined with a study file"):
+        overrides_of(context, [PlacedOption("name", "new", None)])
+
+
+@pytest.mark.parametrize("name", OF_A_CALL)
+def test_options_of_a_call_are_in_force_beside_a_file(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    declare(tmp_path, "run")
+    calls: list[Call] = []
+
+    def keep(spec: RunSpec, listeners: Sequence[object], has_report: bool) -> Exit:
+        calls.append(Call(spec, listeners, has_report))
+        return Exit.PASS
+
+    monkeypatch.setattr(run, "_carry_out", keep)
+    monkeypatch.setattr(otlp, "push_otlp", lambda *_: nullcontext())
+    options, figure, expected = OF_A_CALL[name]
+    with pytest.raises(SystemExit):
+        main(["run", "study.toml", *options])
+    assert figure(calls[0]) == expected
 
 
 REPLACED: dict[str, tuple[list[str], Callable[[Any], object], object]] = {

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import typer
@@ -13,13 +14,13 @@ from loadstone import topologies as topology_modules
 from loadstone.cli import study as study_commands
 from loadstone.cli.main import main, whole_program
 from loadstone.cli.options import make_placement
-from loadstone.cli.overrides import PLACES
 from loadstone.host.http import get
 from loadstone.model.choices import CHOICES, NONE, ServiceChoices
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
 from loadstone.model.machine import PLAIN, PUBLIC, MachineSpec
 from loadstone.model.profile import PROFILES
+from loadstone.model.reading import FileTable, list_flags
 from loadstone.model.records.manifest import Status
 from loadstone.model.service import ServiceRole
 from loadstone.model.system import Clock, Reference
@@ -40,7 +41,15 @@ from loadstone.store.study import StudyFolder
 from loadstone.study import kinds, registry
 from loadstone.study.kind import StudyAnswer
 from loadstone.study.parameters import PARAMETERS
-from loadstone.study.sections import ServerSection
+from loadstone.study.sections import (
+    DriverSection,
+    LoadEntry,
+    OtherSystems,
+    ProfileSection,
+    ServerSection,
+    StudyHeader,
+    TargetSection,
+)
 from loadstone.study.spec import questions
 from loadstone.testbed import testbed_of
 from loadstone.testbed.context import open_testbed
@@ -49,6 +58,7 @@ from loadstone.testbed.running import Running
 from loadstone.testbed.start import site_on, start_service
 from loadstone.workloads import load
 from tests.made import carry_out, made
+from tests.places import PROJECT
 from tests.records import interval, result_folder, study_manifest
 
 KIND = '''
@@ -380,6 +390,21 @@ def test_an_application_takes_one_file_besides_its_servers(tmp_path: Path, monke
     assert len([path for path in written if path.suffix == ".py"]) == 1
 
 
+@pytest.mark.parametrize(
+    "table", [StudyHeader, LoadEntry, ProfileSection, TargetSection, ServerSection, DriverSection, OtherSystems]
+)
+def test_a_setting_of_a_run_is_one_field(table: type[FileTable]) -> None:
+    parsed: Any = typer.main.get_command(whole_program())
+    options = {option for parameter in parsed.commands["run"].params for option in parameter.opts}
+    pages = (PROJECT / "docs" / "reference" / "command-line.md").read_text()
+    for name, flag, _ in list_flags(table):
+        assert flag.option(name) in options
+        assert f"`{flag.option(name)}`" in pages
+        assert not flag.parameter or flag.parameter in PARAMETERS
+    varied = [flag.parameter for _, flag, _ in list_flags(table) if flag.parameter]
+    assert len(varied) == len(set(varied))
+
+
 def test_a_choice_of_services_is_one_field() -> None:
     names = set(ServiceChoices.model_fields)
     parsed = typer.main.get_command(whole_program())
@@ -387,7 +412,6 @@ def test_a_choice_of_services_is_one_field() -> None:
         assert names <= {parameter.name for parameter in parsed.commands[command].params}  # type: ignore[attr-defined]
     assert names <= set(ServerSection.model_fields)
     assert names <= set(PARAMETERS)
-    assert names <= set(PLACES)
     assert len(Reference(1).disclosed()) == len(names) + 2, "threads and imap are no choices"
     for name in CHOICES:
         assert getattr(ServiceChoices(), name) in (NONE, None, *names_of(name))

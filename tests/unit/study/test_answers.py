@@ -27,7 +27,7 @@ from loadstone.study.service_model import deviations
 from loadstone.study.summary import ComparedSide, Purpose, RunRequest, RunSummary
 from tests.made import carry_out, made, noisy_edge
 
-COMPARE = Compare("page", {}, {"server.threads": "1"}, {"server.threads": "2"}, ({},))
+COMPARE = Compare("page", {}, {"server.threads": 1}, {"server.threads": 2}, ({},))
 Play = Callable[[RunRequest], RunSummary]
 
 
@@ -187,7 +187,7 @@ def test_fewer_valid_pairs_than_tell_a_difference_from_chance_are_no_answer() ->
 
 
 def test_a_load_that_says_nothing_does_not_hide_where_b_is_worse() -> None:
-    question = replace(COMPARE, loads=({"rate": "10"}, {"rate": "20"}), pairs=7)
+    question = replace(COMPARE, loads=({"rate": 10}, {"rate": 20}), pairs=7)
 
     def play(request: RunRequest) -> RunSummary:
         run = faster(25, "fail")(request)
@@ -199,7 +199,7 @@ def test_a_load_that_says_nothing_does_not_hide_where_b_is_worse() -> None:
 
 def test_of_a_curve_the_chance_that_decides_comes_first() -> None:
     """Of each load alone 0.03, corrected for both 0.06: nothing is found, and no sentence contradicts another."""
-    question = replace(COMPARE, loads=({"rate": "10"}, {"rate": "20"}))
+    question = replace(COMPARE, loads=({"rate": 10}, {"rate": 20}))
     chance = random.Random(4)
 
     def play(request: RunRequest) -> RunSummary:
@@ -298,7 +298,7 @@ def test_where_all_runs_are_invalid_nothing_is_answered() -> None:
     assert not answer.is_worse
 
 
-PREDICT = Predict("page", {}, "rate", ("20", "40"), (), None)
+PREDICT = Predict("page", {}, "rate", (20, 40), (), None)
 
 
 def serving(verdict: str, errors: float = 0.0) -> Play:
@@ -332,7 +332,7 @@ def test_what_passes_is_predicted() -> None:
 
 
 def test_a_check_that_contradicts_the_model_refutes_it() -> None:
-    asked = replace(PREDICT, check=("80",))
+    asked = replace(PREDICT, check=(80,))
 
     def collapsing(request: RunRequest) -> RunSummary:
         run = serving("pass")(request)
@@ -346,7 +346,7 @@ def test_a_check_that_contradicts_the_model_refutes_it() -> None:
     assert held.peak is not None and held.is_answered
 
 
-def checked_at(load: str, **play: Play) -> PredictAnswer:
+def checked_at(load: float, **play: Play) -> PredictAnswer:
     """Predicted from loads that pass, checked at one load at which other runs are played."""
 
     def both(request: RunRequest) -> RunSummary:
@@ -358,14 +358,14 @@ def checked_at(load: str, **play: Play) -> PredictAnswer:
 @pytest.mark.parametrize(
     ("load", "check", "why"),
     [
-        ("80", serving("fail"), "2 of 2 checks failed (good operations) at 80 arrivals/s"),
-        ("80", serving("pass", errors=2.2), "2.2 % of the operations ended in an error at 80 arrivals/s"),
-        ("120", serving("pass", errors=2.2), "2.2 % of the operations ended in an error at 120 arrivals/s"),
+        (80, serving("fail"), "2 of 2 checks failed (good operations) at 80 arrivals/s"),
+        (80, serving("pass", errors=2.2), "2.2 % of the operations ended in an error at 80 arrivals/s"),
+        (120, serving("pass", errors=2.2), "2.2 % of the operations ended in an error at 120 arrivals/s"),
     ],
 )
-def test_verdicts_and_errors_of_checks_refute_the_model(load: str, check: Play, why: str) -> None:
+def test_verdicts_and_errors_of_checks_refute_the_model(load: float, check: Play, why: str) -> None:
     def told(request: RunRequest) -> RunSummary:
-        run = check(replace(request, settings={"rate": "80"}))
+        run = check(replace(request, settings={"rate": 80}))
         outcome = Outcome.KEPT if run.passed else Outcome.BROKEN
         return replace(run, request=request, checks=(replace(run.checks[0], outcome=outcome),))
 
@@ -383,7 +383,7 @@ def test_checks_that_are_not_fit_to_be_judged_are_named_and_without_any_nothing_
         turn = request.seed - 100
         return serving("invalid" if checks and turn >= valid else "pass")(request)
 
-    answer, _ = carry_out(replace(PREDICT, check=("80",)), play)
+    answer, _ = carry_out(replace(PREDICT, check=(80,)), play)
     assert answer.is_answered is (valid > 0)
     assert any(line.startswith(said) for line in answer.headline if "are invalid" in line) is bool(said)
 
@@ -392,11 +392,11 @@ def test_response_times_beyond_the_capacity_refute_nothing() -> None:
     """They grow as long as a run lasts, and say nothing of the model."""
 
     def flooded(request: RunRequest) -> RunSummary:
-        run = serving("fail")(replace(request, settings={"rate": "80"}))
+        run = serving("fail")(replace(request, settings={"rate": 80}))
         figures = {"throughput": 100.0, "response_mean": 1.2, "response_p95": 2.0, "response_p99": 2.2}
         return replace(run, request=request, metrics={**run.metrics, **figures})
 
-    answer = checked_at("150", learn=serving("pass"), check=flooded)
+    answer = checked_at(150, learn=serving("pass"), check=flooded)
     assert answer.peak is not None and answer.is_answered
     checked = [line for line in answer.headline if line.startswith("Checked at 150")]
     assert checked and all("beyond the capacity" in line and "mean response" not in line for line in checked)
@@ -413,10 +413,10 @@ def test_why_only_one_load_can_be_learned_from_is_said() -> None:
 
 def test_a_failed_check_beyond_the_peak_is_as_predicted() -> None:
     def slow(request: RunRequest) -> RunSummary:
-        run = serving("fail")(replace(request, settings={"rate": "99"}))
+        run = serving("fail")(replace(request, settings={"rate": 99}))
         return replace(run, request=request)
 
-    answer = checked_at("100.5", learn=serving("pass"), check=slow)
+    answer = checked_at(100.5, learn=serving("pass"), check=slow)
     assert not any("checks failed" in line for line in answer.headline)
 
 
@@ -435,9 +435,7 @@ def test_few_runs_widen_an_interval() -> None:
     def runs(count: int) -> list[RunSummary]:
         play = serving("pass")
         return [
-            play(RunRequest(f"{load}-{at}", "page", {"rate": str(load)}, at))
-            for load in (20, 40)
-            for at in range(count)
+            play(RunRequest(f"{load}-{at}", "page", {"rate": load}, at)) for load in (20, 40) for at in range(count)
         ]
 
     # Of two runs at each of two loads: 4 runs, 2 degrees of freedom, half of them: Student's t 12.71.
@@ -588,8 +586,7 @@ def test_intervals_of_a_limit_of_no_errors_hold_repetitions() -> None:
 def test_an_edge_of_counts_lies_where_half_of_all_runs_pass() -> None:
     play = counting(100, 3)
     runs = [
-        play(RunRequest(str(at), "page", {"rate": str(load)}, at))
-        for at, load in enumerate([90, 95, 100, 105, 110] * 6)
+        play(RunRequest(str(at), "page", {"rate": load}, at)) for at, load in enumerate([90, 95, 100, 105, 110] * 6)
     ]
     search = Search("page", {}, "rate", start=60, width=0.05)
     edge = find_edge(runs, 100, partial(repeated, search, 100))

@@ -20,12 +20,13 @@ from loadstone.study.answers import AnswerMeans
 from loadstone.study.baseline.comparison import Standing, against
 from loadstone.study.baseline.condition import Condition, read_condition
 from loadstone.study.baseline.series import Baseline, KeptSeries
+from loadstone.study.parameters import SettingValue
 
 QUIET = (100.0, 101.0, 99.0, 100.5, 99.5)
 
 
 def kept(
-    values: Sequence[float], name: str = "main", cores: int = 2, settings: dict[str, str] | None = None
+    values: Sequence[float], name: str = "main", cores: int = 2, settings: dict[str, SettingValue] | None = None
 ) -> Baseline:
     """A series with one figure, of a workload of which throughput is told too."""
     profile = ProfileRecord("quick", "", 1, 2, 30, 1)
@@ -107,7 +108,7 @@ def test_figures_of_other_things_are_not_compared() -> None:
     with pytest.raises(UsageError, match="another load: 20 sessions in `main`, 40 sessions here"):
         against(kept(QUIET), changed(kept(QUIET), load="40 sessions"), condition)
     with pytest.raises(UsageError, match="had other settings"):
-        against(kept(QUIET), kept(QUIET, settings={"server.threads": "2"}), condition)
+        against(kept(QUIET), kept(QUIET, settings={"server.threads": 2}), condition)
     with pytest.raises(UsageError, match="has changed since"):
         against(kept(QUIET), changed(kept(QUIET), declaration_sha256="2e"), condition)
     longer = replace(kept(QUIET), profile=ProfileRecord("quick", "", 1, 2, 60, 1))

@@ -57,7 +57,7 @@ def scaled(server_cpu: float) -> str:
         summary = run(throughput=100.0 * (1 + 0.04 * cores), server_cpu=server_cpu * cores)
         return replace(summary, request=request, capacity={**CAPACITY, "server_cores": cores})
 
-    answer, _ = carry_out(Sweep("page", {}, (("server.cores", ("1", "2")),)), play)
+    answer, _ = carry_out(Sweep("page", {}, (("server.cores", (1, 2)),)), play)
     return " ".join(answer.headline)
 
 

@@ -12,7 +12,7 @@ from loadstone.study.summary import ComparedSide, RunRequest, RunSummary
 from loadstone.workloads import load as load_workload
 from tests.made import ask, carry_out, made
 
-DUET = Compare("page", {}, {}, {"server.threads": "2"}, ({"rate": "5"}, {"rate": "9"}), pairs=6, is_duet=True)
+DUET = Compare("page", {}, {}, {"server.threads": 2}, ({"rate": 5}, {"rate": 9}), pairs=6, is_duet=True)
 
 
 def at(begin_s: float, request: RunRequest) -> RunSummary:

@@ -106,7 +106,7 @@ def test_trials_that_say_nothing_are_left_out_and_a_refusal_is_said() -> None:
 
 def test_faults_come_at_times_of_their_own_that_leave_room_before_and_after() -> None:
     requests = Failover("support", FaultKind.CUT_CHANNEL, 20, 100.0).requests()
-    times = {read_fault(request.settings["fault"]).at_s for request in requests}
+    times = {request.fault.at_s for request in requests if request.fault}
     assert len(times) == 20
     assert all(30 <= at_s <= 60 for at_s in times)
     assert len({request.seed for request in requests}) == 20
@@ -115,7 +115,7 @@ def test_faults_come_at_times_of_their_own_that_leave_room_before_and_after() ->
 def test_one_fault_is_asked_for_within_the_steady_state() -> None:
     context = StudyContext(load("support"), PROFILES["quick"], None)
     made_by = KIND.make(FailoverSection(kill="secondary", at=5), context)
-    assert read_fault(made_by.requests()[0].settings["fault"]) == PlannedFault(FaultKind.KILL_SECONDARY, 5)
+    assert made_by.requests()[0].fault == PlannedFault(FaultKind.KILL_SECONDARY, 5)
     with pytest.raises(UsageError, match="one fault"):
         KIND.make(FailoverSection(), context)
     with pytest.raises(UsageError, match="one fault"):

@@ -49,7 +49,7 @@ def responding(of_b: float, noise: float, seed: int) -> Callable[[RunRequest], R
 
 
 def test_comparisons_alternate_at_random_and_every_run_has_a_seed_of_its_own() -> None:
-    question = Compare("page", {}, {}, {"server.threads": "2"}, ({},), pairs=40)
+    question = Compare("page", {}, {}, {"server.threads": 2}, ({},), pairs=40)
     requests = question.requests()
     sides = "".join(one.side for one in requests)
     blocks = [sides[at : at + 4] for at in range(0, len(sides), 4)]
@@ -59,22 +59,22 @@ def test_comparisons_alternate_at_random_and_every_run_has_a_seed_of_its_own() -
 
 
 def test_a_slowdown_is_found_said_and_called_worse() -> None:
-    answer, _ = carry_out(Compare("page", {}, {}, {"server.threads": "2"}, ({},)), responding(1.05, 0.01, 1))
+    answer, _ = carry_out(Compare("page", {}, {}, {"server.threads": 2}, ({},)), responding(1.05, 0.01, 1))
     assert answer.is_worse
     assert "(worse)" in answer.headline[0]
     assert "mean response time of B is +" in answer.headline[0]
 
 
 def test_where_nothing_is_found_the_answer_says_what_can_be_excluded() -> None:
-    answer, _ = carry_out(Compare("page", {}, {}, {"server.threads": "2"}, ({},)), responding(1.0, 0.01, 4))
+    answer, _ = carry_out(Compare("page", {}, {}, {"server.threads": 2}, ({},)), responding(1.0, 0.01, 4))
     assert not answer.is_worse
     assert "No difference in mean response time was found" in answer.headline[0]
     assert "can be excluded; a smaller one cannot" in answer.headline[0]
 
 
 def test_a_curve_is_corrected_for_its_loads() -> None:
-    loads = tuple({"sessions": text} for text in ("50", "100", "150"))
-    answer, runs = carry_out(Compare("page", {}, {}, {"server.threads": "2"}, loads, pairs=7), responding(1.1, 0.01, 2))
+    loads = tuple({"sessions": text} for text in (50, 100, 150))
+    answer, runs = carry_out(Compare("page", {}, {}, {"server.threads": 2}, loads, pairs=7), responding(1.1, 0.01, 2))
     assert len(runs) == 42
     corrected = [row.metrics["response_mean"].difference.p_corrected for row in answer.loads]
     plain = [row.metrics["response_mean"].difference.p for row in answer.loads]
@@ -83,7 +83,7 @@ def test_a_curve_is_corrected_for_its_loads() -> None:
 
 
 def test_too_few_pairs_are_named() -> None:
-    answer, _ = carry_out(Compare("page", {}, {}, {"server.threads": "2"}, ({},), pairs=3), responding(1.5, 0.001, 2))
+    answer, _ = carry_out(Compare("page", {}, {}, {"server.threads": 2}, ({},), pairs=3), responding(1.5, 0.001, 2))
     assert "at least 6 pairs are needed" in answer.headline[0]
 
 
@@ -93,7 +93,7 @@ def test_peaks_are_searched_in_turns_with_seeds_of_their_own() -> None:
     chance = random.Random(3)
 
     def play(request: RunRequest) -> RunSummary:
-        capacity = (1200 if request.settings.get("server.threads") == "2" else 1000) * chance.gauss(1, 0.003)
+        capacity = (1200 if request.settings.get("server.threads") == 2 else 1000) * chance.gauss(1, 0.003)
         good = 100.0 if request.load <= capacity else 50.0
         return made(request, "pass" if good == 100 else "fail", good=good)
 
@@ -120,7 +120,7 @@ def test_a_thing_set_like_the_other_is_said_to_be() -> None:
 
 
 def test_loads_near_the_capacity_predict_nothing() -> None:
-    question = Predict("page", {}, "rate", ("950", "990"), (), None, rounds=1)
+    question = Predict("page", {}, "rate", (950, 990), (), None, rounds=1)
     answer, _ = carry_out(question, station)
     assert not answer.is_answered
     assert "Give smaller ones" in answer.headline[0]
@@ -138,7 +138,7 @@ def test_a_sweep_goes_forth_and_back_and_marks_knee_and_largest_passing_load() -
         verdict = "pass" if request.load <= 80 else "fail"
         return made(request, verdict, response_mean=response, throughput=request.load)
 
-    points = tuple(str(load) for load in (10, 30, 50, 70, 80, 90))
+    points = (10, 30, 50, 70, 80, 90)
     question = Sweep("page", {}, (("rate", points),), rounds=2)
     order = [request.settings["rate"] for request in question.requests()]
     assert order == [*points, *reversed(points)]
@@ -150,7 +150,7 @@ def test_a_sweep_goes_forth_and_back_and_marks_knee_and_largest_passing_load() -
 
 
 def test_a_sweep_says_how_its_runs_came_out_and_fails_where_none_passes() -> None:
-    question = Sweep("page", {}, (("rate", ("10", "30", "50")),))
+    question = Sweep("page", {}, (("rate", (10, 30, 50)),))
     bad = partial(made, verdict="fail", good=50)
     answer, _ = carry_out(question, lambda request: bad(request) if request.load > 20 else made(request))
     told = "3 runs at 3 points: 1 pass, 2 fail. Did not pass: rate=30 (good operations); rate=50 (good operations)."
@@ -178,7 +178,7 @@ def test_a_study_that_is_judged_by_its_runs_comes_to_the_worst(verdicts: tuple[s
     [(1.0, "pass", Verdict.PASS), (1.5, "pass", Verdict.FAIL), (1.0, "invalid", Verdict.INVALID)],
 )
 def test_a_comparison_comes_to_a_fail_where_b_is_worse(slower: float, verdict: str, outcome: Verdict) -> None:
-    question = Compare("page", {}, {}, {"server.threads": "2"}, ({},))
+    question = Compare("page", {}, {}, {"server.threads": 2}, ({},))
     play = responding(slower, 0.001, 2)
     answer, runs = carry_out(question, lambda request: replace(play(request), verdict=Verdict(verdict)))
     kind = study_kinds()["compare"]
@@ -201,8 +201,8 @@ def test_no_knee_is_marked_at_the_end_of_a_curve() -> None:
 
 
 def test_throughput_over_cores_has_its_efficiency() -> None:
-    question = Sweep("page", {"sessions": "64"}, (("server.cores", ("1", "2", "4")),))
-    rates = {"1": 100.0, "2": 190.0, "4": 340.0}
+    question = Sweep("page", {"sessions": 64}, (("server.cores", (1, 2, 4)),))
+    rates = {1: 100.0, 2: 190.0, 4: 340.0}
     answer, _ = carry_out(question, lambda request: made(request, throughput=rates[request.settings["server.cores"]]))
     (scaling,) = answer.scaling
     assert [round(one.efficiency, 2) for one in scaling.points] == [1.0, 0.95, 0.85]
@@ -280,7 +280,7 @@ def test_loads_up_to_half_of_the_capacity_predict_four_fifths_of_it(
     load_of: str, limits: ModelLimits | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service_model, "RESAMPLES", 10)  # intervals are not the subject, and take seconds
-    question = Predict("page", {}, load_of, ("200", "350", "500"), ("800",), limits, rounds=1)
+    question = Predict("page", {}, load_of, (200, 350, 500), (800,), limits, rounds=1)
     answer, _ = carry_out(question, station)
     assert answer.model.centre.demand_s == pytest.approx(0.004)
     assert answer.model.capacity == pytest.approx(1000)
@@ -300,7 +300,7 @@ def test_a_server_that_cannot_use_its_cores_is_predicted_by_what_the_user_says(
         percentiles = {"response_p95": 3 * response_s, "response_p99": 4.6 * response_s}
         return replace(run, metrics={**run.metrics, **percentiles}, capacity={"server_cores": 2.0})
 
-    question = Predict("page", {}, "rate", ("50", "80", "110", "140"), (), None, workers=workers)
+    question = Predict("page", {}, "rate", (50, 80, 110, 140), (), None, workers=workers)
     answer, _ = carry_out(question, of_one_thread_on_two_cores)
     assert answer.model.capacity == pytest.approx(capacity)
 
@@ -318,7 +318,7 @@ def scattered(seed: int) -> Callable[[RunRequest], RunSummary]:
 
 @pytest.mark.parametrize("figure", ["response_mean", "peak"])
 def test_a_prediction_goes_on_until_it_is_as_sure_as_asked(figure: str) -> None:
-    asked = partial(Predict, "page", {}, "rate", ("200", "350", "500"), ("800",), ModelLimits(0.05, 0.1))
+    asked = partial(Predict, "page", {}, "rate", (200, 350, 500), (800,), ModelLimits(0.05, 0.1))
     at_once, first = carry_out(asked(), scattered(1))
     pct = 0.7 * half_pct(at_once, figure)
     answer, runs = carry_out(asked(until=Until(figure, pct)), scattered(1))
@@ -338,7 +338,7 @@ def half_pct(answer: PredictAnswer, figure: str) -> float:
 
 def test_a_prediction_that_stays_unsure_says_how_many_rounds_it_would_take() -> None:
     until = Until("response_mean", 3.1)
-    question = Predict("page", {}, "rate", ("200", "350"), (), None, until=until, most_rounds=5)
+    question = Predict("page", {}, "rate", (200, 350), (), None, until=until, most_rounds=5)
     answer, runs = carry_out(question, scattered(1))
     assert not answer.is_answered
     assert len(runs) == 10
@@ -346,7 +346,7 @@ def test_a_prediction_that_stays_unsure_says_how_many_rounds_it_would_take() -> 
 
 
 def test_a_system_whose_use_is_not_known_is_not_predicted() -> None:
-    question = Predict("page", {}, "sessions", ("1", "2"), (), None, rounds=1)
+    question = Predict("page", {}, "sessions", (1, 2), (), None, rounds=1)
     answer, _ = carry_out(question, lambda request: made(request, throughput=1.0, response_mean=0.1))
     assert answer.headline[0].startswith("Nothing can be predicted")
 
@@ -356,14 +356,14 @@ def test_what_is_sure_to_be_wanted_is_known_beforehand() -> None:
     question = ask(asked, [load_workload("banking"), load_workload("support")], PROFILES["quick"], load=None)
     assert len(question.requests()) == 8
     search = ask(SearchSection(start=7), [load_workload("banking")], PROFILES["quick"], load=None)
-    assert [one.settings for one in search.requests()] == [{"sessions": "7"}]
+    assert [one.settings for one in search.requests()] == [{"sessions": 7}]
 
 
 def test_a_question_without_a_load_is_refused() -> None:
     with pytest.raises(UsageError, match="Set the load"):
         ask(RepeatSection(), [load_workload("banking")], PROFILES["quick"], load=None)
     with pytest.raises(UsageError, match="at least two"):
-        ask(PredictSection(at=("20",)), [load_workload("banking")], PROFILES["quick"], load=None)
+        ask(PredictSection(at=(20,)), [load_workload("banking")], PROFILES["quick"], load=None)
     with pytest.raises(UsageError, match="Did you mean `response_mean`"):
         asked = CompareSection(figure="response_men")
         ask(asked, [load_workload("banking")], PROFILES["quick"], load=Population(1))

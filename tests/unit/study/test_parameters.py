@@ -1,23 +1,36 @@
 """What a study varies, and study files that ask."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
-from loadstone.cli.specs import spec_of_file
 from loadstone.model.errors import StudyError, UsageError
-from loadstone.model.load import Arrivals, Population
+from loadstone.model.fault import FaultKind, PlannedFault
+from loadstone.model.load import ArrivalProcess, Arrivals, Population, ProcessKind
 from loadstone.model.profile import PROFILES
 from loadstone.model.system import Reference, Station
-from loadstone.model.target import Endpoint, Target
+from loadstone.model.target import Addresses, Endpoint, Target
 from loadstone.run.runner import is_shipped
 from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.study.base import WorkloadRuns
+from loadstone.study.changes import MachineGrid
 from loadstone.study.file import read_study
 from loadstone.study.kinds.search.section import SearchSection
 from loadstone.study.kinds.sweep.section import SweepSection
-from loadstone.study.parameters import apply, read_points, read_settings
+from loadstone.study.parameters import PARAMETERS, apply
 from loadstone.study.registry import file_sections
+from loadstone.study.resolve import resolve
+from loadstone.study.settings import (
+    StoredSettings,
+    parse_points,
+    parse_settings,
+    read_points,
+    read_settings,
+    write_value,
+)
 from loadstone.workloads import load
 
 SPEC = RunSpec(
@@ -48,14 +61,87 @@ def test_rates_stations_and_targets_are_settings_as_well() -> None:
     assert changed == Target(Endpoint("127.0.0.1", 8080), Endpoint("127.0.0.1", 8443))
 
 
+def test_each_table_has_parameters_that_change_the_run() -> None:
+    spec = apply(
+        SPEC,
+        {
+            "rate": "40",
+            "arrivals": "bursty:25",
+            "most_sessions": "70",
+            "profile": "quick",
+            "profile.steady_s": "12",
+            "profile.iterations": "2",
+            "driver.threads": "3",
+            "server.threads": "4",
+            "machines": "2x3",
+            "balancer": "none",
+            "fault": "kill-primary@2.5",
+        },
+    )
+    load = spec.parts[0].load
+    assert isinstance(load, Arrivals)
+    assert (load.rates, str(load.process), load.most_sessions) == ((40,), "bursty, index of dispersion 25", 70)
+    assert (spec.profile.phases.steady_s, spec.profile.iterations, spec.profile.name) == (12, 2, "quick (changed) x 2")
+    assert (spec.threads, spec.placement.machine.count, spec.placement.machine.cpus) == (3, 2, 3)
+    assert spec.system == Reference(3), "as many threads as CPUs, since the machine is set after the threads"
+    assert spec.fault == PlannedFault(FaultKind.KILL_PRIMARY, 2.5)
+    settings = {"target": "http://127.0.0.1:8080", "target.addresses": "first", "target.source_addresses": 4}
+    assert apply(SPEC, settings).system == Target(
+        Endpoint("127.0.0.1", 8080), None, addresses=Addresses.FIRST, source_addresses=4
+    )
+
+
+WRITTEN = {
+    "sessions": ("100", 100),
+    "rate": ("1234.5678", 1234.5678),
+    "arrivals": ("bursty:25", ArrivalProcess(ProcessKind.BURSTY, 25)),
+    "tls": ("false", False),
+    "fault": ("kill-primary@12.5", PlannedFault(FaultKind.KILL_PRIMARY, 12.5)),
+    "machines": ("2x4", MachineGrid(2, 4)),
+    "target": ("http://a:80+https://a:443", ("http://a:80", "https://a:443")),
+    "database": ("postgresql", "postgresql"),
+    "machine.cpus": ("2", 2),
+    "station.service": ("0.004", 0.004),
+    "pause": ("1", 1.0),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_setting_is_a_value_in_memory_and_its_text_in_a_stored_answer(name: str) -> None:
+    text, value = WRITTEN[name]
+    assert PARAMETERS[name].read(text) == value
+    assert write_value(PARAMETERS[name].read(text)) == text
+    assert PARAMETERS[name].read(value) == value
+    stored: TypeAdapter[Any] = TypeAdapter(StoredSettings)
+    assert stored.dump_json({name: value}).decode() == json.dumps({name: text}, separators=(",", ":"))
+    assert stored.validate_json(stored.dump_json({name: value})) == {name: value}
+
+
+def test_a_stored_setting_that_this_version_does_not_know_stays_a_text() -> None:
+    stored: TypeAdapter[Any] = TypeAdapter(StoredSettings)
+    kept = {"flux.capacitor": "on", "sessions": "a few", "rate": "5"}
+    assert stored.validate_python(kept) == {"flux.capacitor": "on", "sessions": "a few", "rate": 5.0}
+
+
+def test_points_of_a_file_and_of_the_command_line_are_the_same_values() -> None:
+    assert parse_points("sessions", (50, "100", 100.0)) == (50, 100)
+    assert parse_settings({"server.threads": 2, "tls": "true"}) == {"server.threads": 2, "tls": True}
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
         ({"sesions": "5"}, "Did you mean `sessions`"),
-        ({"sessions": "0"}, "not a valid whole number. Use 1 to"),
-        ({"sessions": "many"}, "not a valid whole number. Use 1 to"),
+        ({"sessions": "0"}, "`0` is not valid for `sessions`. Expected: simultaneous sessions of each workload, 1 to"),
+        ({"sessions": "many"}, "`many` is not valid for `sessions`. Expected: simultaneous sessions"),
         ({"station.workers": "2"}, "Measure one with --station"),
-        ({"line": "fast"}, "not a valid number. Use"),
+        ({"line": "fast"}, "`fast` is not valid for `line`. Expected: bytes per second of each user's line, 1 or more"),
+        ({"rate": "0"}, "`0` is not valid for `rate`. Expected: sessions that arrive each second, above 0"),
+        ({"machines": "2x"}, "`2x` is not a valid number of machines and CPUs. Use two numbers"),
+        ({"database": "oracle"}, "There is no database `oracle`"),
+        ({"target": "shop"}, "`shop` is not a valid target"),
+        ({"arrivals": "constant"}, "applies to open load, but this study has 1 session. Use --rate"),
+        ({"target.addresses": "first"}, "applies to external systems. Name one with --target"),
         ({"pacing": "sometimes"}, "`think`"),
     ],
 )
@@ -110,14 +196,14 @@ switch = "one hop"
 jumbo = false
 """
     study = read_study(write(tmp_path, text), file_sections())
-    assert study.virtual
+    assert study.is_virtual
     assert study.station is not None
     assert study.station.cv == 0.5
     assert study.questions["search"] == SearchSection(load="rate", start=100)
     assert study.questions["sweep"] == SweepSection(over={"rate": (100, 200), "station.workers": (2, 4)})
     assert not study.is_loaded
     assert study.notes == {"switch": "one hop", "jumbo": "False"}
-    base = WorkloadRuns(spec_of_file(study, None, tmp_path))
+    base = WorkloadRuns(resolve(study, tmp_path))
     assert base.declared()["notes"] == study.notes
     assert "notes" not in base.identity()
     assert study.loads[0].load() == Arrivals(())

@@ -10,6 +10,7 @@ import pytest
 from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES
 from loadstone.page.blocks import Table
+from loadstone.study.changes import MachineGrid
 from loadstone.study.kinds.peaks.answer import PeakPoint, PeakRatio, PeaksOverAnswer, headline
 from loadstone.study.kinds.peaks.page import blocks
 from loadstone.study.kinds.peaks.question import Peaks
@@ -20,7 +21,7 @@ from loadstone.study.summary import Purpose, RunRequest, RunSummary
 from loadstone.workloads import load
 from tests.made import ask, carry_out, made
 
-OVER = (("platform", ("process", "vm")), ("machines", ("1x1", "1x2", "2x1")))
+OVER = (("platform", ("process", "vm")), ("machines", tuple(map(MachineGrid.parse, ("1x1", "1x2", "2x1")))))
 PEAKS = Peaks("page", OVER, Search("page", {}, "sessions", start=100, width=0.01))
 CAPACITY = {"1x1": 300.0, "1x2": 570.0, "2x1": 600.0}
 VIRTUAL = 0.9
@@ -32,7 +33,7 @@ def bearing(noise: float = 0.01) -> Callable[[RunRequest], RunSummary]:
 
     def play(request: RunRequest) -> RunSummary:
         settings = request.settings
-        capacity = CAPACITY[settings["machines"]] * (VIRTUAL if settings["platform"] == "vm" else 1)
+        capacity = CAPACITY[str(settings["machines"])] * (VIRTUAL if settings["platform"] == "vm" else 1)
         used = request.load * (1 + chance.gauss(0, noise)) / capacity
         good = max(0.0, 100 - 5 * 2 ** (10 * (used - 1)))
         metrics = {"server_cpu": used, "response_p90": 0.01 / max(0.01, 1.2 - used)}
@@ -55,7 +56,7 @@ def test_every_points_peak_is_found_with_its_interval_and_the_cpu_below_it(asked
     assert answer.is_answered
     assert [dict(point.at) for point in answer.points] == PEAKS.points()
     for point in answer.points:
-        truth = CAPACITY[point.at["machines"]] * (VIRTUAL if point.at["platform"] == "vm" else 1)
+        truth = CAPACITY[str(point.at["machines"])] * (VIRTUAL if point.at["platform"] == "vm" else 1)
         assert point.search.peak == pytest.approx(truth, rel=0.05)
         assert point.search.interval is not None
         assert point.cpu_below == pytest.approx(0.8 * point.search.peak / truth, rel=0.06)
@@ -95,7 +96,7 @@ def test_response_times_are_set_beside_each_other_where_as_much_is_used(asked: A
 
     def point(machines: str, *loads: SearchedLoad) -> PeakPoint:
         search = replace(found.points[0].search, loads=loads, peak=400.0)
-        return PeakPoint({"platform": "vm", "machines": machines}, search)
+        return PeakPoint({"platform": "vm", "machines": MachineGrid.parse(machines)}, search)
 
     up = point("1x2", load(100, 0.8, 0.1), load(200, 1.6, 0.3))
     out = point("2x1", load(100, 1.0, 0.2), load(200, 2.0, 0.6))

@@ -49,8 +49,8 @@ def test_three_searches_find_the_capacity_of_theory_and_each_other(kind: str) ->
 
 def compare(slower: float, seed: int) -> CompareAnswer:
     """The answer of a comparison with a queue whose service takes so many times as long."""
-    settings = {"station.service": f"{SERVICE_S * slower:g}"}
-    answer, _ = carry_out(Compare("page", {"rate": "400"}, {}, settings, ({},)), queue(seed, 40))
+    settings = {"station.service": SERVICE_S * slower}
+    answer, _ = carry_out(Compare("page", {"rate": 400}, {}, settings, ({},)), queue(seed, 40))
     return answer
 
 
@@ -71,7 +71,7 @@ def test_three_comparisons_find_a_slowdown_where_there_is_one(slower: float, cou
 
 def predicts_four_fifths(kind: str, seed: int, within_pct: float = 5) -> None:
     """Raises AssertionError unless loads up to half of the capacity predict four fifths of it, and the peak."""
-    at, check = (("200", "350", "500"), "800") if kind == "rate" else (("20", "35", "52"), "84")
+    at, check = ((200, 350, 500), 800) if kind == "rate" else ((20, 35, 52), 84)
     question = Predict("page", {}, kind, at, (check,), ModelLimits(GOOD_S, TOLERABLE_S), rounds=2)
     answer, _ = carry_out(question, queue(seed, 150))
     assert answer.model is not None and answer.peak is not None

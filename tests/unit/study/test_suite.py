@@ -45,13 +45,13 @@ def serving(noise: float = 0.0, driver: float = float("inf"), broken: str = "") 
 
     def play(request: RunRequest) -> RunSummary:
         at = request.settings
-        capacity = CAPACITY[at["mechanism"]] * float(at["server.cores"])
+        capacity = CAPACITY[str(at["mechanism"])] * float(str(at["server.cores"]))
         capacity *= TUNED if at["tuning"] == "tuned" else 1.0
-        capacity /= TLS if at["tls"] == "true" else 1.0
+        capacity /= TLS if at["tls"] else 1.0
         clients = request.load if "sessions" in at else float("inf")
         throughput = min(capacity * (1 + chance.gauss(0, noise)), clients / ALONE_S, driver)
         metrics = {"throughput": throughput, "response_mean": clients / throughput if "sessions" in at else ALONE_S}
-        metrics["server_cpu"] = throughput / capacity * float(at["server.cores"])
+        metrics["server_cpu"] = throughput / capacity * float(str(at["server.cores"]))
         if at["mechanism"] == broken:
             metrics["errors"] = 2.0
         verdict = "invalid" if throughput == driver else "pass"
@@ -122,7 +122,7 @@ def test_arrivals_come_at_a_share_of_what_was_found() -> None:
     section = SuiteSection.model_validate({"server": ["apache"], "tuning": ["default"], "open_pct": 50})
     question = make(section, StudyContext(load("static-files"), PROFILES["brief"], None))
     answer, runs = carry_out(question, serving())
-    rates = [float(run.request.settings["rate"]) for run in runs if "rate" in run.request.settings]
+    rates = [run.request.load for run in runs if "rate" in run.request.settings]
     assert rates == [pytest.approx(10_000 / 2 / 100), pytest.approx(5_000 / 2 / 100)]
     assert answer.cells[0].open_response_s == ALONE_S
 

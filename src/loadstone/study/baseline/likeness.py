@@ -6,6 +6,7 @@ from loadstone.model.errors import UsageError
 from loadstone.model.numbers import number
 from loadstone.model.records.manifest import Settings, SystemKind, SystemRecord
 from loadstone.study.baseline.series import Baseline, KeptSeries
+from loadstone.study.settings import write_settings
 
 ALIKE = ("cpu_model", "cores", "cores_usable", "architecture")
 """Facts of the host without which figures are of another thing."""
@@ -43,7 +44,7 @@ def _refuse_unlike_series(name: str, a: KeptSeries, b: KeptSeries) -> None:
     if a.load != b.load:
         raise UsageError(f"{a.workload} had another load: {a.load} in `{name}`, {b.load} here. {remedy}")
     if a.settings != b.settings:
-        settings = " and ".join(str(dict(series.settings)) for series in (a, b))
+        settings = " and ".join(write_settings(series.settings) or "none" for series in (a, b))
         raise UsageError(f"{a.workload} had other settings: {settings}. {remedy}")
     if a.declaration_sha256 != b.declaration_sha256:
         raise UsageError(f"{a.workload} has changed since `{name}` was saved. {remedy}")

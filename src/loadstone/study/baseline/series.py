@@ -9,6 +9,7 @@ from loadstone.model.records.manifest import HostFacts, ProfileRecord, Settings,
 from loadstone.study.answers import AnswerMeans
 from loadstone.study.failures import Failures
 from loadstone.study.metrics import METRICS
+from loadstone.study.settings import StoredSettings
 from loadstone.study.summary import RunSummary
 
 BASELINE_SCHEMA = 2
@@ -19,7 +20,7 @@ class KeptSeries:
     """Valid runs of one workload."""
 
     workload: str
-    settings: Mapping[str, str]
+    settings: StoredSettings
     runs: int
     metrics: Mapping[str, tuple[float, ...]]
     conditions: tuple[Mapping[str, str], ...] = ()

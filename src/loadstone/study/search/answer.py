@@ -8,6 +8,7 @@ from loadstone.model.records.check import Check
 from loadstone.model.records.verdict import Verdict
 from loadstone.study.question import Answer
 from loadstone.study.search.edge import EdgeEstimate
+from loadstone.study.settings import StoredSettings
 from loadstone.study.summary import Purpose
 
 
@@ -78,7 +79,7 @@ class SearchedLoad:
 class SearchAnswer(Answer):
     """The peak, how sure it is, what broke first, and how each metric moved on the way."""
 
-    settings: Mapping[str, str]
+    settings: StoredSettings
     load: str
     """`sessions` or `rate`."""
     width: float

@@ -36,10 +36,10 @@ class Search(SearchSpec):
         if wanted is None:
             return None
         load, purpose = wanted
-        text = self.text(load)
-        key = key_of(len(runs) + 1, self.workload, f"{self.load}-{text}-{purpose}")
+        value = self.make_value(load)
+        key = key_of(len(runs) + 1, self.workload, f"{self.load}-{self.text(load)}-{purpose}")
         key = f"{self.prefix}-{key}" if self.prefix else key
-        settings = {**self.settings, self.load: text}
+        settings = {**self.settings, self.load: value}
         return RunRequest(key, self.workload, settings, self.seed + len(runs), purpose, search=self.prefix)
 
     def peak(self, runs: Sequence[RunSummary]) -> float | None:

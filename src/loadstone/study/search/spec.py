@@ -1,10 +1,11 @@
 """Parameters of a search: the settings it is about, its load, where it begins, and how narrow it becomes. Pure."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadstone.model.load import MOST_SESSIONS
+from loadstone.study.parameters import RunSettings
 from loadstone.study.summary import RunSummary
 
 SEEDS_APART = 1000
@@ -16,7 +17,7 @@ class SearchSpec:
     """Parameters of a search for the peak of one setting."""
 
     workload: str
-    settings: Mapping[str, str]
+    settings: RunSettings
     load: str
     """`sessions` or `rate`."""
     start: float
@@ -33,10 +34,15 @@ class SearchSpec:
         """The runs of this search among those of a study."""
         return [run for run in runs if run.request.search == self.prefix]
 
-    def text(self, load: float) -> str:
-        """A load as a setting."""
+    def make_value(self, load: float) -> float:
+        """A load as a setting: a whole number of sessions, or a rate."""
         rounded = float(f"{load:.{self.digits}g}")
-        return f"{round(rounded)}" if self.load == "sessions" else f"{rounded:g}"
+        return round(rounded) if self.load == "sessions" else float(f"{rounded:g}")
+
+    def text(self, load: float) -> str:
+        """A load in texts."""
+        value = self.make_value(load)
+        return str(value) if self.load == "sessions" else f"{value:g}"
 
     @property
     def unit(self) -> str:
@@ -50,4 +56,4 @@ class SearchSpec:
 
     def rounded(self, load: float) -> float:
         """A load that can be set."""
-        return max(1.0, float(self.text(load))) if self.load == "sessions" else float(self.text(load))
+        return max(1.0, self.make_value(load)) if self.load == "sessions" else self.make_value(load)

@@ -1,6 +1,6 @@
 """How a comparison is shown: what both sides were, and what was found. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Paragraph
@@ -11,6 +11,8 @@ from loadstone.study.kinds.compare.peaks import page as peaks_page
 from loadstone.study.kinds.compare.peaks.answer import PeaksAnswer
 from loadstone.study.kinds.compare.platforms import page as platforms_page
 from loadstone.study.kinds.compare.platforms.answer import PlatformsAnswer
+from loadstone.study.parameters import RunSettings
+from loadstone.study.settings import write_settings
 from loadstone.study.summary import RunSummary
 
 
@@ -26,5 +28,5 @@ def blocks(answer: AnyAnswer, workload: StudiedWorkload, runs: Sequence[RunSumma
             yield from platforms_page.blocks(answer)
 
 
-def _settings(settings: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in settings.items()) or "as it is"
+def _settings(settings: RunSettings) -> str:
+    return write_settings(settings) or "as it is"

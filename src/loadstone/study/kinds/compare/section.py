@@ -9,8 +9,9 @@ from loadstone.model.reading import Flag
 from loadstone.platforms.registry import platform_kind, platform_kinds
 from loadstone.study.grid import names_platform
 from loadstone.study.kind import StudySection
-from loadstone.study.parameters import LoadKind, Point, Points, has_load, read_settings
+from loadstone.study.parameters import LoadKind, Point, Points, has_load
 from loadstone.study.search.section import SearchStart, Width
+from loadstone.study.settings import read_settings
 
 PointSettings = dict[str, Point]
 

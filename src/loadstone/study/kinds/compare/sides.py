@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from loadstone.study.parameters import RunSettings
 from loadstone.study.search.answer import SearchAnswer
 from loadstone.study.search.question import Search
 from loadstone.study.summary import ComparedSide
 
-SideSettings = Mapping[str, str]
-MakeSearch = Callable[[SideSettings, str, int], Search]
+MakeSearch = Callable[[RunSettings, str, int], Search]
 """Makes a search from settings, its name among those of the study, and the first seed."""
 
 

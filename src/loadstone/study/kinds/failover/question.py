@@ -37,7 +37,7 @@ class Failover:
         at_s = self.at_s
         if at_s is None:
             at_s = self.steady_s * (EARLIEST + (LATEST - EARLIEST) * _chance(number))
-        settings = {FAULT: str(PlannedFault(self.fault, round(at_s, 2)))}
+        settings = {FAULT: PlannedFault(self.fault, round(at_s, 2))}
         return RunRequest(key_of(number, self.workload, self.fault), self.workload, settings, number - 1)
 
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:

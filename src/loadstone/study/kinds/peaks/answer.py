@@ -1,12 +1,13 @@
 """What `peaks` answers: the peak at every point, and how peaks compare. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from loadstone.model.numbers import ends, rounded
 from loadstone.study.grid import PLATFORMS
 from loadstone.study.question import Answer
 from loadstone.study.search.answer import SearchAnswer
+from loadstone.study.settings import StoredSettings, write_settings, write_value
 
 WIDEST = 4.0
 """Ends of a ratio's interval that are further from each other leave open which is the larger, and by how much."""
@@ -16,7 +17,7 @@ WIDEST = 4.0
 class PeakPoint:
     """A point with its search."""
 
-    at: Mapping[str, str]
+    at: StoredSettings
     search: SearchAnswer
     cpu_below: float | None = None
     """CPU of the system under test, in cores, at `SHARE` of the peak."""
@@ -24,12 +25,12 @@ class PeakPoint:
     @property
     def name(self) -> str:
         """Its settings in words."""
-        return ", ".join(f"{name}={value}" for name, value in self.at.items())
+        return write_settings(self.at)
 
     @property
     def label(self) -> str:
         """The same in a picture, where there is little room: their values."""
-        return ", ".join(self.at.values())
+        return ", ".join(map(write_value, self.at.values()))
 
 
 @dataclass(frozen=True)
@@ -125,4 +126,4 @@ def _in_words(ratio: PeakRatio) -> str:
 
 def platforms(point: PeakPoint) -> tuple[str | None, ...]:
     """Where it ran, as far as that was varied."""
-    return tuple(point.at.get(name) for name in PLATFORMS)
+    return tuple(str(point.at[name]) if name in point.at else None for name in PLATFORMS)

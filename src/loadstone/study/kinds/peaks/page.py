@@ -7,10 +7,12 @@ from loadstone.model.numbers import number
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.plot import BarPlot, Plot
+from loadstone.study.changes import MachineGrid
 from loadstone.study.curves import AXIS
 from loadstone.study.kinds.peaks.answer import PeakPoint, PeakRatio, PeaksOverAnswer, platforms
 from loadstone.study.metrics import METRICS
 from loadstone.study.search.page import SEARCH_COLUMNS, search_cells
+from loadstone.study.settings import write_value
 from loadstone.study.summary import RunSummary
 
 PUBLISHED_RATIO = 0.90
@@ -59,8 +61,8 @@ def _up_and_out(answer: PeaksOverAnswer) -> Iterator[Block]:
 
 def cpus(point: PeakPoint) -> int:
     """How many it has, by its parameter `machines`; 0 where that does not say."""
-    count, _, each = point.at.get("machines", "").partition("x")
-    return int(count) * int(each) if count.isdigit() and each.isdigit() else 0
+    grid = point.at.get("machines")
+    return grid.count * grid.cpus if isinstance(grid, MachineGrid) else 0
 
 
 def _times(over: PeakPoint, under: PeakPoint, used: float, metric: str) -> float | None:
@@ -82,7 +84,13 @@ def _at_use(point: PeakPoint, used: float, metric: str) -> float | None:
 
 
 def _row(answer: PeaksOverAnswer, point: PeakPoint) -> Row:
-    return Row([*(point.at[name] for name in answer.over), *search_cells(point.search), number(point.cpu_below, 2)])
+    return Row(
+        [
+            *(write_value(point.at[name]) for name in answer.over),
+            *search_cells(point.search),
+            number(point.cpu_below, 2),
+        ]
+    )
 
 
 def _ratios(title: str, ratios: Sequence[PeakRatio]) -> Iterator[Block]:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from loadstone.model.errors import UsageError
-from loadstone.study.grid import combinations
+from loadstone.study.grid import ParameterPoints, combinations, parse_over
 from loadstone.study.kind import StudyContext
 from loadstone.study.kinds.peaks.answer import PeakPoint, PeaksOverAnswer, headline, ratios_by_first, ratios_by_platform
 from loadstone.study.kinds.peaks.section import PeaksSection
-from loadstone.study.parameters import has_load, parameter, points_text
+from loadstone.study.parameters import RunSettings, has_load
 from loadstone.study.question import key_of
 from loadstone.study.search.answer import SearchAnswer
 from loadstone.study.search.question import Search
@@ -27,7 +27,7 @@ class Peaks:
     """A search at each point, one after the other, and then a run at a share of its peak."""
 
     workload: str
-    over: tuple[tuple[str, tuple[str, ...]], ...]
+    over: tuple[ParameterPoints, ...]
     model: Search
     """What all searches have in common."""
     begins_where_told: bool = False
@@ -35,7 +35,7 @@ class Peaks:
     _answers: dict[tuple[str, ...], SearchAnswer] = field(default_factory=dict, compare=False, repr=False)
     """What searches came to, by the folders of their runs: it is asked for after each run, and takes seconds."""
 
-    def points(self) -> list[dict[str, str]]:
+    def points(self) -> list[RunSettings]:
         """All combinations, the last parameter varying fastest."""
         return combinations(self.over)
 
@@ -67,8 +67,8 @@ class Peaks:
         peak = search.peak(selected)
         if peak is None or _below(search, runs):
             return None
-        load = search.text(max(1.0, SHARE * peak) if search.load == "sessions" else SHARE * peak)
-        key = f"{search.prefix}-{key_of(len(selected) + 1, self.workload, f'{search.load}-{load}-below')}"
+        load = search.make_value(max(1.0, SHARE * peak) if search.load == "sessions" else SHARE * peak)
+        key = f"{search.prefix}-{key_of(len(selected) + 1, self.workload, f'{search.load}-{search.text(load)}-below')}"
         settings = {**search.settings, search.load: load}
         return RunRequest(key, self.workload, settings, search.seed + len(selected), search=_tag(search))
 
@@ -116,8 +116,7 @@ def _cpu(search: Search, runs: Sequence[RunSummary]) -> float | None:
 
 def make(section: PeaksSection, context: StudyContext) -> Peaks:
     """The question about one workload; raises UsageError."""
-    over = {parameter(name).name: points_text(points) for name, points in section.over.items()}
-    if has_load(over):
+    if has_load(section.over):
         raise UsageError("Each point searches for its load. Vary something else, or use `loadstone sweep`.")
     search = make_search(section, context.workload.name, context.profile)
-    return Peaks(context.workload.name, tuple(over.items()), search, section.start is not None)
+    return Peaks(context.workload.name, parse_over(section.over), search, section.start is not None)

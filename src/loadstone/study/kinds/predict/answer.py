@@ -1,12 +1,12 @@
 """What a prediction answers: the model, its curve, its peak, and how far measurements were from it. Pure."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from loadstone.model.records.verdict import Verdict
 from loadstone.study.question import Answer
 from loadstone.study.queueing import Centre, Scalability
 from loadstone.study.service_model import Model
+from loadstone.study.settings import StoredSettings
 from loadstone.study.summary import Purpose, RunSummary
 
 
@@ -119,7 +119,7 @@ class LearnedScalability:
 class PredictAnswer(Answer):
     """The model, its curve, its peak, and how far measurements were from it; no model where nothing can be said."""
 
-    settings: Mapping[str, str]
+    settings: StoredSettings
     load: str
     measured: tuple[MeasuredPoint, ...]
     model: LearnedModel | None = None

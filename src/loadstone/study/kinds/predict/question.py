@@ -1,6 +1,6 @@
 """`predict`: measures some loads, fits a model, says what it says of others, holds it against checks. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +24,7 @@ from loadstone.study.kinds.predict.learning import CHECKED, Fitted, has_metrics,
 from loadstone.study.kinds.predict.refutation import begins_to_refuse, contradicted_loads, why_refuted
 from loadstone.study.kinds.predict.section import MOST_ROUNDS, PredictSection
 from loadstone.study.kinds.predict.sentences import UNITS, UnfitChecks, headline, sureness_sentence, unchecked_sentences
-from loadstone.study.parameters import points_text
+from loadstone.study.parameters import RunSettings
 from loadstone.study.question import first_missing, key_of, missing
 from loadstone.study.queueing import Scalability, fit_scalability
 from loadstone.study.service_model import (
@@ -38,6 +38,7 @@ from loadstone.study.service_model import (
     resampled,
     resource_of,
 )
+from loadstone.study.settings import parse_loads, write_value
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
 from loadstone.study.until import Until, looks
 
@@ -55,10 +56,10 @@ class Predict:
     """Measured at some loads, predicted at all, checked at others."""
 
     workload: str
-    settings: Mapping[str, str]
+    settings: RunSettings
     load: str
-    measured: tuple[str, ...]
-    check: tuple[str, ...]
+    measured: tuple[float, ...]
+    check: tuple[float, ...]
     limits: ModelLimits | None
     """None where operations have limits of different kinds: the peak is then the capacity alone."""
     rounds: int = 2
@@ -73,19 +74,19 @@ class Predict:
         requests: list[RunRequest] = []
         for turn in range(self.rounds):
             requests += self._round(turn, len(requests))
-        for text in self.check:
+        for load in self.check:
             first = len(requests)
-            requests += [self._request(first + turn, text, 100 + turn, Purpose.VERIFY) for turn in range(self.rounds)]
+            requests += [self._request(first + turn, load, 100 + turn, Purpose.VERIFY) for turn in range(self.rounds)]
         return requests
 
     def _round(self, turn: int, first: int) -> list[RunRequest]:
         """Every load to learn from once, there and back in turn."""
         loads = self.measured if turn % 2 == 0 else self.measured[::-1]
-        return [self._request(first + index, text, turn, Purpose.MEASURE) for index, text in enumerate(loads)]
+        return [self._request(first + index, load, turn, Purpose.MEASURE) for index, load in enumerate(loads)]
 
-    def _request(self, place: int, text: str, seed: int, purpose: Purpose) -> RunRequest:
-        key = key_of(place + 1, self.workload, f"{self.load}-{text}-{purpose}")
-        return RunRequest(key, self.workload, {**self.settings, self.load: text}, seed, purpose)
+    def _request(self, place: int, load: float, seed: int, purpose: Purpose) -> RunRequest:
+        key = key_of(place + 1, self.workload, f"{self.load}-{write_value(load)}-{purpose}")
+        return RunRequest(key, self.workload, {**self.settings, self.load: load}, seed, purpose)
 
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run that is missing."""
@@ -139,7 +140,7 @@ class Predict:
     @property
     def _requested_loads(self) -> set[float]:
         """Loads that are asked about: those to check by, else the highest that is learned from."""
-        return {float(text) for text in (self.check or self.measured[-1:])}
+        return set(self.check or self.measured[-1:])
 
     def answer(self, runs: Sequence[RunSummary]) -> PredictAnswer:
         """The model, its curve, its peak, how far measurements were from it, and whether it is as sure as asked."""
@@ -196,11 +197,11 @@ class Predict:
     def _unfit_checks(self, runs: Sequence[RunSummary]) -> dict[str, UnfitChecks]:
         """The checks that are invalid, by load."""
         counts = {}
-        for text in dict.fromkeys(self.check):
-            checks = [run for run in runs if run.request.purpose is Purpose.VERIFY and run.request.load == float(text)]
+        for load in dict.fromkeys(self.check):
+            checks = [run for run in runs if run.request.purpose is Purpose.VERIFY and run.request.load == load]
             unfit = [run for run in checks if not run.is_valid]
             if unfit:
-                counts[text] = UnfitChecks(len(unfit), len(checks), unfit[0].reasons)
+                counts[write_value(load)] = UnfitChecks(len(unfit), len(checks), unfit[0].reasons)
         return counts
 
     def _peak(self, fitted: Fitted) -> PredictedPeak:
@@ -224,15 +225,13 @@ class Predict:
         if refusing := begins_to_refuse([run for run in runs if run.request.purpose is Purpose.MEASURE]):
             yield f"{refusing} {unit}"
         checks = self._checks(runs, curve)
-        for text in self.check:
-            verified = [
-                run for run in runs if run.request.purpose is Purpose.VERIFY and run.request.load == float(text)
-            ]
+        for load in self.check:
+            verified = [run for run in runs if run.request.purpose is Purpose.VERIFY and run.request.load == load]
             valid = [run for run in verified if run.is_valid]
             if valid and (why := why_refuted(valid, top)):
-                yield f"{why} at {text} {unit}"
-            elif float(text) in contradicted_loads(checks, curve):
-                yield f"the measurement differs at {text} {unit}"
+                yield f"{why} at {write_value(load)} {unit}"
+            elif load in contradicted_loads(checks, curve):
+                yield f"the measurement differs at {write_value(load)} {unit}"
 
     def _disclosed(self, run: RunSummary) -> RunSummary:
         """The run with what the user said of the server."""
@@ -295,7 +294,7 @@ def limits_of(workload: Workload) -> ModelLimits | None:
 
 def make(section: PredictSection, context: StudyContext) -> Predict:
     """The question about one workload; raises UsageError."""
-    measured, check = points_text(section.at), points_text(section.check)
+    measured, check = parse_loads(section.load, section.at), parse_loads(section.load, section.check)
     if len(measured) < 2:
         raise UsageError("A prediction requires at least two measured loads, such as --at 20,40,60.")
     workload = context.workload

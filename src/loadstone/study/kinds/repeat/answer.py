@@ -7,6 +7,7 @@ from loadstone.judge.statistics import CONFIDENCE_LEVEL, drift, heavy_outlier, h
 from loadstone.model.numbers import supported
 from loadstone.study.metrics import METRICS
 from loadstone.study.question import Answer, count_verdicts
+from loadstone.study.settings import StoredSettings
 from loadstone.study.summary import RunSummary
 from loadstone.study.until import Until, runs_needed
 
@@ -52,7 +53,7 @@ class Series:
 class RepeatAnswer(Answer):
     """Each metric over the series."""
 
-    settings: Mapping[str, str]
+    settings: StoredSettings
     runs: int
     verdicts: Mapping[str, int]
     metrics: Mapping[str, Series] = field(default_factory=dict)

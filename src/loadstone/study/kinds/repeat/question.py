@@ -1,6 +1,6 @@
 """`repeat`: the same run n times, or until a figure is sure. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadstone.study.kind import StudyContext
@@ -15,6 +15,7 @@ from loadstone.study.kinds.repeat.answer import (
     widened,
 )
 from loadstone.study.kinds.repeat.section import MOST_RUNS, RepeatSection
+from loadstone.study.parameters import RunSettings
 from loadstone.study.question import count_verdicts, first_missing, key_of
 from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.study.until import Until, looks, runs_needed
@@ -25,7 +26,7 @@ class Repeat:
     """n runs of one setting."""
 
     workload: str
-    settings: Mapping[str, str]
+    settings: RunSettings
     runs: int
     until: Until | None = None
     """Where it goes on until a figure is so sure."""

@@ -6,6 +6,7 @@ from statistics import fmean
 
 from loadstone.model.service import Mechanism, Tuning
 from loadstone.study.bottleneck import common
+from loadstone.study.parameters import SettingValue
 from loadstone.study.summary import RunSummary
 
 FULL_CPU_SHARE = 0.95
@@ -28,15 +29,15 @@ class SuiteCell:
     tuning: Tuning
     cores: int
 
-    def settings(self, sessions: int) -> dict[str, str]:
+    def settings(self, sessions: int) -> dict[str, SettingValue]:
         """Of a run with so many clients."""
         return {
             "service": self.service,
             "mechanism": self.mechanism,
-            "tls": str(self.tls).lower(),
+            "tls": self.tls,
             "tuning": self.tuning,
-            "server.cores": str(self.cores),
-            "sessions": str(sessions),
+            "server.cores": self.cores,
+            "sessions": sessions,
         }
 
     @property

@@ -80,7 +80,7 @@ class Suite:
             rate = (self.open_pct or 0) / 100 * throughput(by_clients[clients]) / self.operations
             settings = {name: value for name, value in cell.settings(0).items() if name != "sessions"}
             key = key_of(number, self.workload, f"{cell.title}-open")
-            yield RunRequest(key, self.workload, {**settings, "rate": f"{rate:.6g}"}, 0)
+            yield RunRequest(key, self.workload, {**settings, "rate": float(f"{rate:.6g}")}, 0)
 
     def left(self, runs: Sequence[RunSummary]) -> int:
         """About how many runs are missing."""

@@ -8,7 +8,9 @@ from loadstone.study.answers import OperationMeans
 from loadstone.study.bottleneck import common, is_idle
 from loadstone.study.curves import AXIS
 from loadstone.study.metrics import METRICS
+from loadstone.study.parameters import RunSettings, SettingValue
 from loadstone.study.question import Answer, count_verdicts
+from loadstone.study.settings import StoredSettings, write_settings
 from loadstone.study.summary import RunSummary
 
 MOST_FAILING = 6
@@ -19,7 +21,7 @@ MOST_FAILING = 6
 class SweptPoint:
     """A point with the means of its runs."""
 
-    at: Mapping[str, str]
+    at: StoredSettings
     runs: int
     verdicts: Mapping[str, int]
     broken: tuple[str, ...]
@@ -30,6 +32,12 @@ class SweptPoint:
     """What was full, in words; empty where nothing was watched."""
     is_idle: bool = False
     """Whether the system had CPU to spare in every run."""
+
+    def read_number(self, name: str) -> float:
+        """The value of a parameter that is a number."""
+        value = self.at[name]
+        assert isinstance(value, int | float), f"{name} is a number"
+        return value
 
     def mean(self, metric: str) -> float | None:
         """The mean of a metric, where there is one."""
@@ -45,7 +53,7 @@ class SweptPoint:
 class Curve:
     """For one combination of the other parameters the points in order of load."""
 
-    of: Mapping[str, str]
+    of: StoredSettings
     points: tuple[SweptPoint, ...]
     knee: float | None
     largest_passing: float | None
@@ -65,7 +73,7 @@ class ScaledPoint:
 class Scaling:
     """For one combination of the other parameters throughput over cores."""
 
-    of: Mapping[str, str]
+    of: StoredSettings
     points: tuple[ScaledPoint, ...]
 
 
@@ -73,7 +81,7 @@ class Scaling:
 class SweepAnswer(Answer):
     """Each point with its metrics, and the knee of each curve over load."""
 
-    settings: Mapping[str, str]
+    settings: StoredSettings
     over: tuple[str, ...]
     points: tuple[SweptPoint, ...]
     curves: tuple[Curve, ...] = ()
@@ -95,7 +103,7 @@ def verdict_sentence(runs: Sequence[RunSummary], points: Sequence[SweptPoint]) -
     counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(runs).items() if count)
     line = f"{len(runs)} runs at {len(points)} points{': ' if counts else ''}{counts}."
     failing = [
-        f"{', '.join(f'{name}={value}' for name, value in point.at.items())} ({', '.join(point.broken)})"
+        f"{write_settings(point.at)} ({', '.join(point.broken)})"
         for point in points
         if point.verdicts.get("pass", 0) < point.runs and point.broken
     ]
@@ -106,19 +114,17 @@ def verdict_sentence(runs: Sequence[RunSummary], points: Sequence[SweptPoint]) -
 def answers_by_point(points: Sequence[SweptPoint], runs: Sequence[RunSummary]) -> dict[str, list[OperationMeans]]:
     """The answers of valid runs at each point."""
     return {
-        ", ".join(f"{name}={value}" for name, value in point.at.items()): [
-            run.answers for run in runs if run.is_valid and is_at_point(run, point.at)
-        ]
+        write_settings(point.at): [run.answers for run in runs if run.is_valid and is_at_point(run, point.at)]
         for point in points
     }
 
 
-def is_at_point(run: RunSummary, point: Mapping[str, str]) -> bool:
+def is_at_point(run: RunSummary, point: RunSettings) -> bool:
     """Whether a run was made at a point."""
     return all(run.request.settings.get(name) == value for name, value in point.items())
 
 
-def swept_point(point: Mapping[str, str], runs: Sequence[RunSummary]) -> SweptPoint:
+def swept_point(point: RunSettings, runs: Sequence[RunSummary]) -> SweptPoint:
     """A point with the means of its valid runs."""
     valid = [run for run in runs if run.is_valid]
     metrics: dict[str, Summary] = {}
@@ -131,8 +137,8 @@ def swept_point(point: Mapping[str, str], runs: Sequence[RunSummary]) -> SweptPo
     return SweptPoint(dict(point), len(runs), count_verdicts(runs), broken, metrics, common(valid), idle)
 
 
-def _groups(points: Sequence[SweptPoint], names: Sequence[str]) -> dict[tuple[str, ...], list[SweptPoint]]:
-    groups: dict[tuple[str, ...], list[SweptPoint]] = {}
+def _groups(points: Sequence[SweptPoint], names: Sequence[str]) -> dict[tuple[SettingValue, ...], list[SweptPoint]]:
+    groups: dict[tuple[SettingValue, ...], list[SweptPoint]] = {}
     for point in points:
         groups.setdefault(tuple(point.at[name] for name in names), []).append(point)
     return groups
@@ -142,9 +148,9 @@ def curves(points: Sequence[SweptPoint], load: str, names: Sequence[str]) -> lis
     """For each combination of the other parameters the points in order of load, with knee and largest passing load."""
     shown = []
     for key, group in _groups(points, names).items():
-        ordered = sorted(group, key=lambda point: float(point.at[load]))
-        passing = [float(point.at[load]) for point in ordered if point.verdicts.get("pass", 0) == point.runs]
-        times = [(float(point.at[load]), point.mean("response_mean")) for point in ordered]
+        ordered = sorted(group, key=lambda point: point.read_number(load))
+        passing = [point.read_number(load) for point in ordered if point.verdicts.get("pass", 0) == point.runs]
+        times = [(point.read_number(load), point.mean("response_mean")) for point in ordered]
         settings = dict(zip(names, key, strict=True))
         shown.append(Curve(settings, tuple(ordered), knee(times), max(passing, default=None)))
     return shown
@@ -163,11 +169,11 @@ def scaling(points: Sequence[SweptPoint], scaled: str, names: Sequence[str]) -> 
     """Throughput over cores, and its efficiency against the fewest: throughput by (throughput there x factor)."""
     shown = []
     for key, group in _groups(points, names).items():
-        ordered = sorted(group, key=lambda point: float(point.at[scaled]))
-        base, fewest = ordered[0].mean("throughput"), float(ordered[0].at[scaled])
+        ordered = sorted(group, key=lambda point: point.read_number(scaled))
+        base, fewest = ordered[0].mean("throughput"), ordered[0].read_number(scaled)
         scaled_points = []
         for point in ordered:
-            cores, throughput = float(point.at[scaled]), point.mean("throughput")
+            cores, throughput = point.read_number(scaled), point.mean("throughput")
             idle = point.is_idle or ordered[0].is_idle
             efficiency = (throughput or 0) / (base * cores / fewest) if base and not idle else None
             scaled_points.append(ScaledPoint(cores, throughput, efficiency))
@@ -175,16 +181,16 @@ def scaling(points: Sequence[SweptPoint], scaled: str, names: Sequence[str]) -> 
     return shown
 
 
-def settings_suffix(settings: Mapping[str, str]) -> str:
+def settings_suffix(settings: RunSettings) -> str:
     """Settings as they follow a sentence's subject; empty without any."""
-    return "".join(f", {name}={value}" for name, value in settings.items())
+    return f", {write_settings(settings)}" if settings else ""
 
 
 def curve_sentences(curve: Curve, load: str) -> list[str]:
     """Knee and largest passing load of a curve, where it has them."""
     lines = []
     if curve.knee is not None:
-        best = next(point for point in curve.points if float(point.at[load]) == curve.knee)
+        best = next(point for point in curve.points if point.read_number(load) == curve.knee)
         full = f" Bottleneck there: {best.bottleneck}." if best.bottleneck else ""
         lines.append(
             f"Knee at {load}={curve.knee:g}{settings_suffix(curve.of)}: beyond it time grows faster than load.{full}"

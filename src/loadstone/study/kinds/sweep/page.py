@@ -10,6 +10,7 @@ from loadstone.page.plot import Plot
 from loadstone.study.curves import AXIS, over_load, rows
 from loadstone.study.kinds.sweep.answer import Curve, ScaledPoint, Scaling, SweepAnswer, SweptPoint, settings_suffix
 from loadstone.study.metrics import METRICS
+from loadstone.study.settings import write_settings, write_value
 from loadstone.study.summary import RunSummary
 
 NOTE = (
@@ -42,7 +43,7 @@ def blocks(answer: SweepAnswer, workload: StudiedWorkload, runs: Sequence[RunSum
     columns += [Column("bottleneck", ColumnKind.LONG), Column("broken rules", ColumnKind.LONG)]
     yield Table(columns, [_row(answer, point) for point in answer.points])
     for scaling in answer.scaling:
-        settings = ", ".join(f"{name}={value}" for name, value in scaling.of.items())
+        settings = write_settings(scaling.of)
         yield Heading(f"Scaling at {settings}" if settings else "Scaling")
         titles = (SCALED, "operations/s", "efficiency, %")
         yield Table([*map(Column, titles)], [_scaled_row(point) for point in scaling.points])
@@ -53,7 +54,7 @@ def _row(answer: SweepAnswer, point: SweptPoint) -> Row:
     verdicts = " ".join(f"{count} {verdict}" for verdict, count in point.verdicts.items() if count)
     metrics = [_mean_cell(point.metrics.get(name), digits) for name, _, digits in SHOWN]
     cost = point.mean("server_cpu_per_operation")
-    settings = [point.at[name] for name in answer.over]
+    settings = [write_value(point.at[name]) for name in answer.over]
     tail = [number(None if cost is None else 1000 * cost, 3), point.bottleneck, ", ".join(point.broken)]
     return Row([*settings, str(point.runs), Cell(verdicts, Tone(point.worst)), *metrics, *tail])
 
@@ -84,8 +85,8 @@ def _figures(answer: SweepAnswer, workload: StudiedWorkload) -> Iterator[Figure]
 
 
 def _over_load(curve: Curve, load: str, workload: StudiedWorkload) -> Iterator[Figure]:
-    points = [(float(point.at[load]), _means(point)) for point in curve.points]
-    verdicts = {float(point.at[load]): point.worst for point in curve.points}
+    points = [(point.read_number(load), _means(point)) for point in curve.points]
+    verdicts = {point.read_number(load): point.worst for point in curve.points}
     marked = ((curve.knee, "knee"), (curve.largest_passing, "largest passing"))
     marks = [{"x": load, "label": label} for load, label in marked if load is not None]
     yield from over_load(points, AXIS[load], workload, marks, verdicts, settings_suffix(curve.of))
@@ -100,9 +101,9 @@ def _resource_figures(curves: Sequence[Curve], load: str) -> Iterator[Figure]:
     for metric, title in SWEEP_FIGURES:
         drawn = [
             {
-                "x": float(point.at[load]),
+                "x": point.read_number(load),
                 "y": point.mean(metric),
-                "series": ", ".join(f"{name}={value}" for name, value in curve.of.items()),
+                "series": write_settings(curve.of),
             }
             for curve in curves
             for point in curve.points
@@ -133,10 +134,9 @@ def _scaling_figures(scaling: Scaling) -> Iterator[Figure]:
 def _over_parameter(answer: SweepAnswer) -> Iterator[Figure]:
     """Of a parameter that is no load and no number of cores: each metric over it, where it is a number."""
     name = answer.over[0]
-    try:
-        points = [(float(point.at[name]), _means(point)) for point in answer.points]
-    except ValueError:
+    if not all(isinstance(point.at[name], int | float) for point in answer.points):
         return
+    points = [(point.read_number(name), _means(point)) for point in answer.points]
     for metric in ("throughput", "response_p95", "good", "server_cpu"):
         drawn = rows(points, ((metric, metric),))
         if drawn:

@@ -1,13 +1,13 @@
 """`sweep`: every combination of the points, each so many times. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Arrivals
 from loadstone.study.answers import between_in_words
 from loadstone.study.curves import AXIS
-from loadstone.study.grid import combinations
+from loadstone.study.grid import ParameterPoints, combinations, parse_over
 from loadstone.study.kind import StudyContext
 from loadstone.study.kinds.sweep.answer import (
     Curve,
@@ -23,8 +23,9 @@ from loadstone.study.kinds.sweep.answer import (
     verdict_sentence,
 )
 from loadstone.study.kinds.sweep.section import SweepSection
-from loadstone.study.parameters import parameter, points_text
+from loadstone.study.parameters import RunSettings, parameter
 from loadstone.study.question import first_missing, key_of
+from loadstone.study.settings import write_value
 from loadstone.study.summary import RunRequest, RunSummary
 
 CORES = ("server.cores", "server.threads", "station.workers")
@@ -36,14 +37,14 @@ class Sweep:
     """Every combination of the points, each so many times; every second round in reverse, so that drift cancels."""
 
     workload: str
-    settings: Mapping[str, str]
-    over: tuple[tuple[str, tuple[str, ...]], ...]
+    settings: RunSettings
+    over: tuple[ParameterPoints, ...]
     """Parameters with their points."""
     rounds: int = 1
     arrives: bool = False
     """Whether the load comes by itself: throughput then says nothing of cores."""
 
-    def points(self) -> list[dict[str, str]]:
+    def points(self) -> list[RunSettings]:
         """All combinations, the last parameter varying fastest."""
         return combinations(self.over)
 
@@ -53,7 +54,7 @@ class Sweep:
         points = self.points()
         for turn in range(self.rounds):
             for point in points if turn % 2 == 0 else reversed(points):
-                label = "-".join(f"{name.rpartition('.')[2]}-{value}" for name, value in point.items())
+                label = "-".join(f"{name.rpartition('.')[2]}-{write_value(value)}" for name, value in point.items())
                 key = key_of(len(requests) + 1, self.workload, label)
                 requests.append(RunRequest(key, self.workload, {**self.settings, **point}, turn))
         return requests
@@ -96,7 +97,7 @@ class Sweep:
 
 def make(section: SweepSection, context: StudyContext) -> Sweep:
     """The question about one workload; raises UsageError."""
-    over = {parameter(name).name: points_text(points) for name, points in section.over.items()}
+    over = dict(parse_over(section.over))
     if sum(parameter(name).is_load for name in over) > 1:
         raise UsageError("Sessions and rate exclude each other. Vary only one of them.")
     arrives = "rate" in over or ("sessions" not in over and isinstance(context.load, Arrivals))

@@ -35,7 +35,7 @@ class TilesPeak:
         if tenths is None:
             return None
         key = f"{len(trials) + 1:03d}-{tenths / FULL:g}"
-        return RunRequest(key, self.workload, {TENTHS: str(tenths)}, tenths, Purpose.PROBE)
+        return RunRequest(key, self.workload, {TENTHS: tenths}, tenths, Purpose.PROBE)
 
     def left(self, runs: Sequence[RunSummary]) -> int:
         """At least one run, while the peak is not known."""

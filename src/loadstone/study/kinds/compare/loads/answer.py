@@ -10,9 +10,9 @@ from loadstone.judge.statistics import Summary, difference, paired_apart, summar
 from loadstone.study.answers import AnswerChange
 from loadstone.study.failures import FailureComparison
 from loadstone.study.kinds.compare.difference import FoundDifference
-from loadstone.study.kinds.compare.sides import SideSettings
 from loadstone.study.metrics import METRICS, Better
 from loadstone.study.question import Answer
+from loadstone.study.settings import StoredSettings
 from loadstone.study.summary import ComparedSide, RunSummary
 
 
@@ -56,7 +56,7 @@ class Passing:
 class ComparedLoad:
     """Both sides at one load."""
 
-    load: SideSettings
+    load: StoredSettings
     verdicts: Mapping[str, Mapping[str, int]]
     """How the runs of each side came out."""
     metrics: Mapping[str, ComparedMetric]
@@ -88,9 +88,9 @@ class ComparedLoad:
 class CompareAnswer(Answer):
     """The difference at each load, and in words."""
 
-    settings: SideSettings
-    a: SideSettings
-    b: SideSettings
+    settings: StoredSettings
+    a: StoredSettings
+    b: StoredSettings
     metric: str
     """The one the question is about."""
     pairs: int

@@ -17,9 +17,11 @@ from loadstone.study.kinds.compare.loads.answer import (
     is_load_worse,
 )
 from loadstone.study.kinds.compare.loads.sentences import headline
-from loadstone.study.kinds.compare.sides import SideSettings, side_by_turn
+from loadstone.study.kinds.compare.sides import side_by_turn
 from loadstone.study.metrics import METRICS
+from loadstone.study.parameters import RunSettings
 from loadstone.study.question import count_verdicts, first_missing, key_of
+from loadstone.study.settings import write_value
 from loadstone.study.summary import ComparedSide, RunRequest, RunSummary
 
 LEAST_OVERLAP = 0.9
@@ -60,10 +62,10 @@ class Compare:
     """Two settings at one or several loads, run in pairs whose order is drawn, so that drift falls on both alike."""
 
     workload: str
-    settings: SideSettings
-    a: SideSettings
-    b: SideSettings
-    loads: tuple[SideSettings, ...]
+    settings: RunSettings
+    a: RunSettings
+    b: RunSettings
+    loads: tuple[RunSettings, ...]
     pairs: int = LEAST_PAIRS
     metric: str = "response_mean"
     """The one the question is about; all others are reported beside it."""
@@ -79,9 +81,9 @@ class Compare:
                     requests.append(self._request(len(requests), side, load))
         return requests
 
-    def _request(self, place: int, side: ComparedSide, load: SideSettings) -> RunRequest:
+    def _request(self, place: int, side: ComparedSide, load: RunSettings) -> RunRequest:
         settings = {**self.settings, **load, **(self.a if side is ComparedSide.A else self.b)}
-        label = "-".join([side, *load.values()])
+        label = "-".join([side, *map(write_value, load.values())])
         # Every run has a seed of its own: what is found holds beyond one seed's draw of users.
         duet = f"{self.workload}-{place // 2 + 1}" if self.is_duet else ""
         return RunRequest(key_of(place + 1, self.workload, label), self.workload, settings, place, side=side, duet=duet)
@@ -125,7 +127,7 @@ class Compare:
         )
         return unlike(a, b)
 
-    def _compare_load(self, load: SideSettings, runs: Sequence[RunSummary]) -> ComparedLoad:
+    def _compare_load(self, load: RunSettings, runs: Sequence[RunSummary]) -> ComparedLoad:
         wanted = [
             request
             for request in self.requests()

@@ -7,11 +7,12 @@ from loadstone.study.answers import changes_in_words
 from loadstone.study.kinds.compare.difference import LEAST_PAIRS, SOUGHT_PCT, FoundDifference
 from loadstone.study.kinds.compare.loads.answer import ComparedLoad
 from loadstone.study.metrics import METRICS, Better
+from loadstone.study.settings import write_settings
 
 
 def headline(load: ComparedLoad, name: str, is_curve: bool) -> list[str]:
     """What was found at one load, with what goes before any figure."""
-    settings = ", ".join(f"{key}={value}" for key, value in load.load.items())
+    settings = write_settings(load.load)
     where = f"At {settings}: " if settings else ""
     lines = [where + line for line in _before_all(load)]
     if name not in load.metrics:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from loadstone.judge.statistics import Difference
 from loadstone.model.numbers import chance
 from loadstone.study.kinds.compare.difference import FoundDifference
-from loadstone.study.kinds.compare.sides import SideSearch, SideSettings, never_passing
+from loadstone.study.kinds.compare.sides import SideSearch, never_passing
 from loadstone.study.question import Answer
+from loadstone.study.settings import StoredSettings
 from loadstone.study.summary import ComparedSide
 
 
@@ -15,8 +16,8 @@ from loadstone.study.summary import ComparedSide
 class PeaksAnswer(Answer):
     """Both sides' peaks and their ratio."""
 
-    a: SideSettings
-    b: SideSettings
+    a: StoredSettings
+    b: StoredSettings
     pairs: int
     peaks: Mapping[str, tuple[float, ...]]
     searches: tuple[SideSearch, ...]

@@ -7,7 +7,8 @@ from loadstone.judge.statistics import difference
 from loadstone.study.answers import OperationMeans, changed_answers, changes_in_words
 from loadstone.study.kinds.compare.difference import FoundDifference
 from loadstone.study.kinds.compare.peaks.answer import PeaksAnswer, headline, is_peak_lower, side_peaks
-from loadstone.study.kinds.compare.sides import MakeSearch, SideSearch, SideSettings, passing_sides, side_by_turn
+from loadstone.study.kinds.compare.sides import MakeSearch, SideSearch, passing_sides, side_by_turn
+from loadstone.study.parameters import RunSettings
 from loadstone.study.search.question import Search
 from loadstone.study.search.spec import SEEDS_APART
 from loadstone.study.summary import ComparedSide, RunRequest, RunSummary
@@ -18,8 +19,8 @@ class ComparePeaks:
     """The peaks of two settings, searched in turns: A B B A."""
 
     workload: str
-    a: SideSettings
-    b: SideSettings
+    a: RunSettings
+    b: RunSettings
     search: MakeSearch
     pairs: int = 1
 

@@ -7,9 +7,10 @@ from statistics import fmean, median
 from loadstone.judge.score import web_index
 from loadstone.study.kind import IndexPair
 from loadstone.study.kinds.compare.platforms.rows import SideMeans
-from loadstone.study.kinds.compare.sides import SideSearch, SideSettings
+from loadstone.study.kinds.compare.sides import SideSearch
 from loadstone.study.metrics import METRICS
 from loadstone.study.question import Answer, count_verdicts
+from loadstone.study.settings import StoredSettings
 from loadstone.study.summary import ComparedSide, Purpose, RunSummary
 
 NEAR = 0.05
@@ -45,8 +46,8 @@ class PartedAt:
 class PlatformsAnswer(Answer):
     """Peaks, monitors at the peaks, both typical loads, curves, and where they part."""
 
-    a: SideSettings
-    b: SideSettings
+    a: StoredSettings
+    b: StoredSettings
     names: Mapping[str, str]
     """What both sides are called."""
     load: str

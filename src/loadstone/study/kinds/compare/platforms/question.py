@@ -20,7 +20,8 @@ from loadstone.study.kinds.compare.platforms.answer import (
     side_means,
 )
 from loadstone.study.kinds.compare.platforms.sentences import headline
-from loadstone.study.kinds.compare.sides import MakeSearch, SideSearch, SideSettings, passing_sides, side_by_turn
+from loadstone.study.kinds.compare.sides import MakeSearch, SideSearch, passing_sides, side_by_turn
+from loadstone.study.parameters import RunSettings
 from loadstone.study.question import key_of, missing
 from loadstone.study.search.question import Search
 from loadstone.study.search.spec import SEEDS_APART
@@ -39,8 +40,8 @@ class Platforms:
     """One workload on two platforms."""
 
     workload: str
-    a: SideSettings
-    b: SideSettings
+    a: RunSettings
+    b: RunSettings
     search: MakeSearch
     pairs: int = 1
     """Runs of each side at each load of the curves."""
@@ -106,11 +107,11 @@ class Platforms:
         requests: list[RunRequest] = []
         search = self.searches()[ComparedSide.A]
         for load in self.loads(runs):
-            text = search.text(load)
+            value = search.make_value(load)
             for pair in range(self.pairs):
                 for side in side_by_turn(pair):
-                    settings = {**(self.a if side is ComparedSide.A else self.b), search.load: text}
-                    key = f"c-{key_of(len(requests) + 1, self.workload, f'{side}-{text}')}"
+                    settings = {**(self.a if side is ComparedSide.A else self.b), search.load: value}
+                    key = f"c-{key_of(len(requests) + 1, self.workload, f'{side}-{search.text(load)}')}"
                     seed = 2 * SEEDS_APART + len(requests)
                     requests.append(RunRequest(key, self.workload, settings, seed, side=side, search=CURVES))
         return requests
@@ -175,5 +176,8 @@ class Platforms:
 
 def _names(questions: Platforms) -> dict[str, str]:
     """What both sides are called: their platform, with the side where that is the same."""
-    a, b = questions.a.get("platform", ComparedSide.A), questions.b.get("platform", ComparedSide.B)
+    a, b = (
+        str(settings.get("platform", side))
+        for side, settings in ((ComparedSide.A, questions.a), (ComparedSide.B, questions.b))
+    )
     return {"a": a, "b": b} if a != b else {"a": f"{a} (A)", "b": f"{b} (B)"}

@@ -1,0 +1,202 @@
+"""What each parameter of a study changes in the specification of a run. Pure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from loadstone.model.choices import NONE, ServiceChoices
+from loadstone.model.errors import UsageError
+from loadstone.model.fault import PlannedFault
+from loadstone.model.load import Arrivals, Load, Population
+from loadstone.model.profile import find_profile
+from loadstone.model.reading import from_settings
+from loadstone.model.system import Clock, Reference, Station
+from loadstone.model.target import Target
+from loadstone.model.workload import Workload
+from loadstone.platforms.registry import changed as changed_machine
+from loadstone.platforms.registry import platform_kind
+from loadstone.run.spec import RunSpec, WorkloadLoad
+
+MOST_MACHINES = 4096
+
+
+@dataclass(frozen=True)
+class MachineGrid:
+    """Several machines of one size: `2x4` is two machines of four CPUs."""
+
+    count: int
+    cpus: int
+
+    def __str__(self) -> str:
+        return f"{self.count}x{self.cpus}"
+
+    @classmethod
+    def parse(cls, text: str) -> "MachineGrid":
+        """Reads `2x4`; raises UsageError."""
+        numbers = [int(part) for part in text.split("x") if part.isdecimal() and 1 <= int(part) <= MOST_MACHINES]
+        if len(numbers) != 2 or text.count("x") != 1:
+            raise UsageError(f"`{text}` is not a valid number of machines and CPUs. Use two numbers, such as 2x4.")
+        return cls(*numbers)
+
+
+def _loaded(spec: RunSpec, load: Callable[[Load], Load]) -> RunSpec:
+    return replace(spec, parts=tuple(WorkloadLoad(part.workload, load(part.load)) for part in spec.parts))
+
+
+def _worked(spec: RunSpec, change: Callable[[Workload], Workload]) -> RunSpec:
+    return replace(spec, parts=tuple(WorkloadLoad(change(part.workload), part.load) for part in spec.parts))
+
+
+def change_sessions(spec: RunSpec, sessions: int) -> RunSpec:
+    """Closed load of so many sessions."""
+    return _loaded(spec, lambda _: Population(sessions))
+
+
+def change_rate(spec: RunSpec, per_s: float) -> RunSpec:
+    """Open load of so many arrivals a second, spread as before."""
+
+    def at_rate(load: Load) -> Load:
+        arrivals = load if isinstance(load, Arrivals) else Arrivals(())
+        return replace(arrivals, rates=(per_s,), is_ramp=False, trace_s=())
+
+    return _loaded(spec, at_rate)
+
+
+def change_load(field: str, spec: RunSpec, value: Any) -> RunSpec:
+    """How sessions arrive under open load: their process, and how many there are at most. Raises UsageError."""
+    name = {"arrivals": "process"}.get(field, field)
+
+    def change(load: Load) -> Load:
+        if not isinstance(load, Arrivals):
+            raise UsageError(f"`{field}` applies to open load, but this study has {load}. Use --rate.")
+        return replace(load, **{name: value})
+
+    return _loaded(spec, change)
+
+
+def change_profile(field: str, spec: RunSpec, value: Any) -> RunSpec:
+    """Another profile, another length of a phase in seconds, or another number of iterations. Raises UsageError."""
+    profile = spec.profile
+    if field == "name":
+        profile = find_profile(value)
+    elif field == "iterations":
+        profile = profile.repeated(value)
+    else:
+        profile = profile.changed(**{field: value})
+    return replace(spec, profile=profile)
+
+
+def change_driver(field: str, spec: RunSpec, value: Any) -> RunSpec:
+    """Another number of threads of the driver."""
+    return replace(spec, **{field: value})
+
+
+def change_server(field: str, spec: RunSpec, value: int) -> RunSpec:
+    """Threads of the reference server, or cores with as many threads. Raises UsageError."""
+    system = _reference(spec, field)
+    if field == "cores":
+        return change_machine("cpus", spec, value)
+    return replace(spec, system=replace(system, threads=value))
+
+
+def change_service(choice: str, spec: RunSpec, name: str) -> RunSpec:
+    """A service by its name, `none` for no service, or a setting of services. Raises UsageError."""
+    system = _reference(spec, choice)
+    changed = {**dict(system.services), choice: NONE if name == "none" else name}
+    return replace(spec, system=replace(system, services=ServiceChoices.model_validate(changed)))
+
+
+def _reference(spec: RunSpec, field: str) -> Reference:
+    if not isinstance(spec.system, Reference):
+        raise UsageError(f"`server.{field}` applies to the reference server, but this study measures another system.")
+    return spec.system
+
+
+def change_machine(field: str, spec: RunSpec, value: object) -> RunSpec:
+    """A setting of the machine; so many CPUs bring as many threads: what `server.threads` says after it holds."""
+    machine = changed_machine(spec.placement.machine, **{field: value})
+    changed = replace(spec, placement=replace(spec.placement, machine=machine))
+    if field in ("cpus", "platform") and isinstance(spec.system, Reference):
+        threads = machine.cpus or (spec.system.threads if platform_kind(machine.platform).shares_host else 1)
+        return replace(changed, system=replace(spec.system, threads=threads))
+    return changed
+
+
+def change_machines(spec: RunSpec, grid: MachineGrid) -> RunSpec:
+    """Several machines, and the CPUs of each."""
+    return change_machine("cpus", change_machine("count", spec, grid.count), grid.cpus)
+
+
+def change_backend(field: str, spec: RunSpec, value: object) -> RunSpec:
+    """A setting of the back end's machine."""
+    machine = changed_machine(spec.placement.backend, **{field: value})
+    return replace(spec, placement=replace(spec.placement, backend=machine))
+
+
+def change_target_urls(spec: RunSpec, urls: tuple[str, ...]) -> RunSpec:
+    """Another system that others set up, reached as before. Raises UsageError."""
+    if isinstance(spec.system, Station):
+        raise UsageError("`target` applies to external systems, but this study measures a station.")
+    target = spec.system if isinstance(spec.system, Target) else Target(None, None)
+    sides = Target.parse(list(urls))
+    return replace(spec, system=replace(target, http=sides.http, https=sides.https), clock=Clock.REAL)
+
+
+def change_target(field: str, spec: RunSpec, value: Any) -> RunSpec:
+    """How users reach a system that others set up. Raises UsageError."""
+    if not isinstance(spec.system, Target):
+        raise UsageError(f"`target.{field}` applies to external systems. Name one with --target.")
+    return replace(spec, system=replace(spec.system, **{field: value}))
+
+
+def change_station(field: str, spec: RunSpec, value: object) -> RunSpec:
+    """A setting of the station. Raises UsageError."""
+    if not isinstance(spec.system, Station):
+        raise UsageError(f"`station.{field}` is of a station. Measure one with --station.")
+    return replace(spec, system=from_settings(Station, "station", {**spec.system.model_dump(), field: value}))
+
+
+def change_line(spec: RunSpec, bytes_per_s: float) -> RunSpec:
+    """The speed of every user's line, for pages and for embedded files where these have a speed."""
+
+    def change(workload: Workload) -> Workload:
+        connections = workload.connections
+        lines = {"page_bytes_per_s": bytes_per_s}
+        if connections.embedded_bytes_per_s is not None:
+            lines["embedded_bytes_per_s"] = bytes_per_s
+        return replace(workload, connections=connections.model_copy(update=lines))
+
+    return _worked(spec, change)
+
+
+def change_pause(spec: RunSpec, seconds: float) -> RunSpec:
+    """The mean of think or cycle times."""
+    return _worked(spec, lambda held: replace(held, pacing=held.pacing.model_copy(update={"mean_s": seconds})))
+
+
+def change_pacing(spec: RunSpec, kind: str) -> RunSpec:
+    """Pauses from the answer on, or from start to start."""
+    return _worked(spec, lambda held: replace(held, pacing=held.pacing.model_copy(update={"kind": kind})))
+
+
+def change_tls(spec: RunSpec, tls: bool) -> RunSpec:
+    """All operations with TLS, or none."""
+    return _worked(spec, lambda held: replace(held, target=held.target.model_copy(update={"tls": tls})))
+
+
+def change_directories(spec: RunSpec, count: int) -> RunSpec:
+    """Directories of static files: as many are written, and requested. Raises UsageError."""
+
+    def change(workload: Workload) -> Workload:
+        drawn = workload.values.get("directory")
+        if drawn is None or "directories" not in workload.scale:
+            raise UsageError(f"`{workload.name}` has no directories. Use static-files.")
+        values = {**workload.values, "directory": drawn.model_copy(update={"max": count})}
+        return replace(workload, scale={**workload.scale, "directories": count}, values=values)
+
+    return _worked(spec, change)
+
+
+def change_fault(spec: RunSpec, fault: PlannedFault) -> RunSpec:
+    """Plans a fault of the system while it is measured."""
+    return replace(spec, fault=fault)
