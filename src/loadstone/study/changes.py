@@ -7,7 +7,7 @@ from typing import Any
 from loadstone.model.choices import NONE, ServiceChoices
 from loadstone.model.errors import UsageError
 from loadstone.model.fault import PlannedFault
-from loadstone.model.load import Arrivals, Load, Population
+from loadstone.model.load import POISSON, Arrivals, Load, Population
 from loadstone.model.profile import find_profile
 from loadstone.model.reading import from_settings
 from loadstone.model.system import Clock, Reference, Station
@@ -48,8 +48,14 @@ def _worked(spec: RunSpec, change: Callable[[Workload], Workload]) -> RunSpec:
 
 
 def change_sessions(spec: RunSpec, sessions: int) -> RunSpec:
-    """Closed load of so many sessions."""
-    return _loaded(spec, lambda _: Population(sessions))
+    """Closed load of so many sessions. Raises UsageError where arrivals are declared, and no rate that they have."""
+
+    def change(load: Load) -> Load:
+        if isinstance(load, Arrivals) and not load.rates and load.process != POISSON:
+            raise UsageError("--arrivals applies to open load, but this study varies sessions. Use --load rate.")
+        return Population(sessions)
+
+    return _loaded(spec, change)
 
 
 def change_rate(spec: RunSpec, per_s: float) -> RunSpec:

@@ -1,13 +1,14 @@
 """From a run as it is written to its specification: what is left out follows from the profile and from this host."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from loadstone.model.errors import UsageError
 from loadstone.model.fleet import FleetSpec
 from loadstone.model.machine import Placement
 from loadstone.model.profile import Profile, find_profile
+from loadstone.model.reading import FileTable, list_flags
 from loadstone.model.system import Clock, Reference, System
 from loadstone.model.target import Access
 from loadstone.model.topology import topologies
@@ -81,18 +82,19 @@ def _system(declared: Declaration) -> System:
     systems = [*(["--target"] if target.urls else []), *(name for name, system in stock.items() if system is not None)]
     if len(systems) > 1:
         raise UsageError("A run measures one system. Use one of --target, --station and --nginx.")
-    access = make_access(target)
-    if not target.urls and access != Access():
-        options = "--authority, --insecure, --cert, --key, --addresses and --source-addresses"
-        raise UsageError(f"{options} require --target; the reference server has its own settings.")
+    if not target.urls:
+        _refuse_changed(target, "applies to --target, which names a system that others set up", ("agents",))
     if not systems:
         return Reference(resolve_threads(declared.placement, server.threads), server.services)
-    if changed := server.services.changed():
-        option = next(iter(changed)).replace("_", "-")
-        raise UsageError(
-            f"--{option} applies to services that the lab starts, not to {systems[0]}. Remove one of them."
-        )
-    return declared.station or declared.nginx or access.make_target(list(target.urls))
+    _refuse_changed(server, f"applies to services that the lab starts, not to {systems[0]}")
+    return declared.station or declared.nginx or make_access(target).make_target(list(target.urls))
+
+
+def _refuse_changed(section: FileTable, why: str, but: Collection[str] = ()) -> None:
+    """Raises UsageError for a setting other than its default, where none applies but those of some names."""
+    for name, flag, default in list_flags(type(section)):
+        if name not in but and getattr(section, name) != default:
+            raise UsageError(f"{flag.option(name)} {why}. Remove one of them.")
 
 
 def make_access(section: TargetSection) -> Access:

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from loadstone.model.choices import ServiceChoices
+from loadstone.model.errors import UsageError
 from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, LAG_SHARE
 from loadstone.model.load import (
     MOST_AT_ONCE,
@@ -110,6 +111,7 @@ class LoadEntry(FileTable):
         """The load; raises UsageError when it is none."""
         if not self.is_loaded:
             return Arrivals((), process=self.arrivals, most_sessions=self.most_sessions)
+        self._refuse_idle()
         return make_load(
             self.sessions,
             str(self.rate) if self.rate is not None else None,
@@ -117,6 +119,13 @@ class LoadEntry(FileTable):
             self.arrivals,
             self.most_sessions,
         )
+
+    def _refuse_idle(self) -> None:
+        """Raises UsageError for a setting that the kind of load does not use."""
+        if self.rate is None and self.arrivals != POISSON:
+            raise UsageError("--arrivals applies to --rate. Remove one of them.")
+        if self.sessions is not None and self.most_sessions != MOST_AT_ONCE:
+            raise UsageError("--most-sessions applies to --rate and --trace. Remove one of them.")
 
 
 class ProfileSection(FileTable):

@@ -22,6 +22,7 @@ from loadstone.model.workload import WEB_NEEDS
 from loadstone.run.spec import RunSpec
 from loadstone.study.declaration import Declaration
 from loadstone.study.registry import study_kinds
+from loadstone.study.resolve import resolve
 from loadstone.telemetry import otlp
 from loadstone.testbed.machines import machines_of
 
@@ -90,9 +91,9 @@ SAMPLES: dict[str, tuple[str, ...]] = {
     "virtual": ("--station", "workers=2"),
     "sessions": ("30",),
     "rate": ("30",),
-    "arrivals": ("bursty:25",),
+    "arrivals": ("bursty:25", "--rate", "30"),
     "trace": ("arrivals.txt",),
-    "most_sessions": ("40",),
+    "most_sessions": ("40", "--rate", "30"),
     "profile": ("demo",),
     "ramp_up": ("1.5",),
     "warm_up": ("2.5",),
@@ -106,13 +107,13 @@ SAMPLES: dict[str, tuple[str, ...]] = {
     "agent": ("https://127.0.0.1:7070",),
     "authority": ("pem", "--target", "http://127.0.0.1:8080"),
     "cert": ("pem", "--target", "http://127.0.0.1:8080"),
-    "key": ("pem", "--cert", "pem", "--target", "http://127.0.0.1:8080"),
+    "key": ("key.pem", "--cert", "pem", "--target", "http://127.0.0.1:8080"),
     "insecure": ("--target", "http://127.0.0.1:8080"),
     "addresses": ("first", "--target", "http://127.0.0.1:8080"),
     "source_addresses": ("3", "--target", "http://127.0.0.1:8080"),
     "station": ("workers=2,service=0.004",),
     "nginx": ("files=banking",),
-    "server_threads": ("1",),
+    "server_threads": ("3",),
     "server_cores": ("2",),
     "service": ("nginx-php",),
     "tuning": ("tuned",),
@@ -206,10 +207,17 @@ def options_of(command: str) -> dict[str, str]:
     return {parameter.name: parameter.opts[0] for parameter in parameters if parameter.name != "help"}
 
 
+def own_options(command: str) -> dict[str, str]:
+    """The options of a command that `run` and `search`, which stands for all studies, do not have."""
+    shared = {} if command in ("run", "search") else options_of("search")
+    own = {"at", "platform", "tuning", "load"} if command != "run" else set()
+    return {name: option for name, option in options_of(command).items() if name not in shared or name in own}
+
+
 EVERY_OPTION = [
     (command, name, option)
     for command in COMMANDS
-    for name, option in options_of(command).items()
+    for name, option in own_options(command).items()
     if name not in NAMED and name not in OF_A_CALL
 ]
 
@@ -228,7 +236,8 @@ def declare(folder: Path, command: str) -> None:
         f'[[load]]\nworkload = "{workload}"\n{load}\n[driver]\nseed = 5\nthreads = 1\n{question}'
     )
     (folder / "arrivals.txt").write_text("0.5\n")
-    (folder / "pem").write_text("-----BEGIN CERTIFICATE-----\n")
+    for name in ("pem", "key.pem"):
+        (folder / name).write_text("-----BEGIN CERTIFICATE-----\n")
 
 
 def read(command: str, *words: str) -> Declaration:
@@ -238,16 +247,28 @@ def read(command: str, *words: str) -> Declaration:
     return declared
 
 
+def is_switch(command: str, name: str) -> bool:
+    """Whether an option has no value."""
+    return any(parameter.is_flag for parameter in PROGRAM.commands[command].params if parameter.name == name)
+
+
+def in_force(declared: Declaration) -> tuple[RunSpec, object]:
+    """What is carried out: the resolved run, and the questions."""
+    return replace(resolve(declared, Path("results")), notes={}), declared.questions
+
+
 @pytest.mark.parametrize(("command", "name", "option"), EVERY_OPTION)
 def test_each_option_beside_a_file_is_in_force_and_disclosed(
     command: str, name: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     declare(tmp_path, command)
-    declared = read(command, option, *BY_COMMAND.get((command, name), SAMPLES[name]))
+    words = BY_COMMAND.get((command, name), SAMPLES[name])
+    declared = read(command, option, *words)
     overridden = [text for key, text in declared.notes.items() if key.startswith("overridden: ")]
     assert any(f" by {option}; in the file: " in text for text in overridden), declared.notes
-    assert replace(declared, notes={}) != replace(read(command), notes={}), "the option is in force"
+    others = words if is_switch(command, name) else words[1:]
+    assert in_force(declared) != in_force(read(command, *others))
 
 
 def test_an_option_without_a_place_is_refused_beside_a_file() -> None:
@@ -375,3 +396,51 @@ def test_the_load_of_several_workloads_is_not_replaced_by_one(
         main(["run", "study.toml", "--sessions", "5"])
     assert end.value.code == 2
     assert "2 workloads, and --sessions sets the load of one" in " ".join(capsys.readouterr().err.split())
+
+
+URL = "http://127.0.0.1:8080"
+IDLE: dict[str, tuple[str, str]] = {
+    "arrivals of a closed load": ("--sessions 5 --arrivals bursty:10", "--arrivals applies to --rate"),
+    "a bound of a closed load": ("--sessions 5 --most-sessions 7", "--most-sessions applies to --rate and --trace"),
+    "a service besides a station": ("--rate 5 --station workers=2 --service nginx-php", "not to --station"),
+    "threads besides a target": (f"--rate 5 --target {URL} --server-threads 2", "--server-threads applies to services"),
+    "certificates without a target": ("--rate 5 --insecure", "--insecure applies to --target"),
+    "two systems": (f"--rate 5 --target {URL} --station workers=2", "Use one of --target, --station and --nginx"),
+    "virtual time without a station": ("--rate 5 --virtual", "--virtual requires a modelled server"),
+    "no load": ("--seed 2", "Set exactly one load"),
+    "two loads": ("--sessions 2 --rate 5", "Set exactly one load"),
+}
+
+
+@pytest.mark.parametrize("case", IDLE)
+def test_an_option_that_would_be_idle_is_refused(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words, reason = IDLE[case]
+    with pytest.raises(SystemExit) as end:
+        main(["run", "static", *words.split()])
+    assert end.value.code == 2
+    assert reason in " ".join(capsys.readouterr().err.split())
+
+
+def test_arrivals_of_a_study_that_varies_sessions_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["search", "static", "--arrivals", "bursty:10", "--results", str(tmp_path)])
+    assert end.value.code == 2
+    assert "this study varies sessions. Use --load rate." in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("words", [("--sessions", "5", "--rate", "6"), ("--target", URL, "--station", "workers=2")])
+def test_options_that_exclude_each_other_are_refused_beside_a_file(
+    words: tuple[str, ...], outcome: Callable[..., RunSpec], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["run", "study.toml", *words])
+    assert end.value.code == 2
+    assert f"{words[0]} cannot be combined with {words[2]}" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_value_that_another_excludes_is_disclosed(outcome: Callable[..., RunSpec]) -> None:
+    notes = outcome("--rate", "30").notes
+    assert notes["overridden: load.sessions"] == "none by --rate; in the file: 10"
+    assert notes["overridden: load.rate"] == "30 by --rate; in the file: none"
