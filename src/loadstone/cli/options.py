@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -212,7 +212,7 @@ def make_placement(
     return placement
 
 
-def _make_cold(declared: dict[str, Any], behind: dict[str, Any], varied: bool) -> None:
+def _make_cold(declared: dict[str, object], behind: dict[str, object], varied: bool) -> None:
     """Declares those machines `cold` that could be restored. Raises UsageError when there is none of them."""
     cold_platforms = [name for name, kind in platform_kinds().items() if COLD in kind.settings]
     machines = [settings for settings in (declared, behind) if settings.get("platform", PROCESS) in cold_platforms]

@@ -3,8 +3,8 @@
 import asyncio
 import json
 import os
-from dataclasses import asdict
-from typing import Annotated, Any
+from dataclasses import asdict, dataclass
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -44,7 +44,7 @@ def simulate(
     result = asyncio.run(play(declared, load, seconds, seed, server, len(os.sched_getaffinity(0))))
     cycles = _cycles(result)
     if as_json:
-        typer.echo(json.dumps(asdict(result) | ({"cycles": cycles} if cycles else {}), indent=1))
+        typer.echo(json.dumps(asdict(result) | ({"cycles": asdict(cycles)} if cycles else {}), indent=1))
         return
     expected = shares(declared).operations
     table = Table(title=f"{workload}: {load} for {seconds:g} s in virtual time, seed {seed}")
@@ -63,12 +63,22 @@ def simulate(
         f"mean response {result.mean_response_s:.3f} s, mean pause {result.mean_pause_s:.2f} s"
     )
     if cycles:
-        state = "kept" if cycles["is_kept"] else "broken"
-        worst = f"{cycles['off_pct']:+.2f} % for {cycles['operation']}"
-        out.print(f"cycle time of an operation: {worst}, at most {cycles['limit_pct']:g} % off: {state}")
+        state = "kept" if cycles.is_kept else "broken"
+        worst = f"{cycles.off_pct:+.2f} % for {cycles.operation}"
+        out.print(f"cycle time of an operation: {worst}, at most {cycles.limit_pct:g} % off: {state}")
 
 
-def _cycles(result: Simulated) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class CycleRule:
+    """The cycle time that is furthest off, and whether the rule is kept."""
+
+    operation: str
+    off_pct: float
+    limit_pct: float
+    is_kept: bool
+
+
+def _cycles(result: Simulated) -> CycleRule | None:
     """The rule of cycle times, which a server breaks whose answers outlast them; None where starts are not paced."""
     off = {
         operation.name: operation.cycle_off_pct
@@ -78,5 +88,4 @@ def _cycles(result: Simulated) -> dict[str, Any] | None:
     if not off:
         return None
     name, worst = max(off.items(), key=lambda item: abs(item[1]))
-    is_kept = abs(worst) <= CYCLE_DEVIATION_PCT
-    return {"operation": name, "off_pct": worst, "limit_pct": CYCLE_DEVIATION_PCT, "is_kept": is_kept}
+    return CycleRule(name, worst, CYCLE_DEVIATION_PCT, abs(worst) <= CYCLE_DEVIATION_PCT)

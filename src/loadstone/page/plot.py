@@ -2,10 +2,42 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 FigureRows = Sequence[Mapping[str, Any]]
 """Flat records that a plot draws."""
+
+
+class CurveRow(TypedDict):
+    """A point of a curve."""
+
+    x: float
+    y: float
+    series: str
+
+
+class MarkRow(TypedDict):
+    """An upright line."""
+
+    x: float
+    label: str
+
+
+class LimitRow(TypedDict):
+    """A level line."""
+
+    y: float
+    label: str
+
+
+class DifferenceRow(TypedDict):
+    """A difference with its interval, in percent; None where it is not known."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    is_found: bool
 
 
 @dataclass(frozen=True)
@@ -31,7 +63,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class DifferencePlot:
-    """Differences with their intervals, one a line: rows of {name, value, low, high, found}, in percent."""
+    """Differences with their intervals, one a line: rows of {name, value, low, high, is_found}, in percent."""
 
     x_title: str
     rows: FigureRows

@@ -223,7 +223,7 @@ def _crowds(plot: CrowdPlot) -> ChartSpec:
 
 def _differences(plot: DifferencePlot) -> ChartSpec:
     name = _channel("name:N", sort=[row["name"] for row in plot.rows], title=None)
-    color = {"condition": {"test": "datum.found", "value": RED}, "value": PALETTE[0]}
+    color = {"condition": {"test": "datum.is_found", "value": RED}, "value": PALETTE[0]}
     span = {"y": name, "x": _channel("low:Q", title=plot.x_title), "x2": _end("high"), "color": color}
     point = {"y": name, "x": _channel("value:Q", title=plot.x_title), "color": color}
     return _layers(

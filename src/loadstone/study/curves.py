@@ -1,12 +1,11 @@
 """Pictures that several kinds of study show: metrics over load, with limits, marks and verdicts. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.model.records.verdict import Verdict, worst
 from loadstone.page.blocks import Figure
-from loadstone.page.plot import FigureRows, Plot
+from loadstone.page.plot import CurveRow, FigureRows, LimitRow, Plot
 from loadstone.study.metrics import METRICS
 
 LEAST_LAG_S = 1e-5
@@ -19,14 +18,14 @@ Means = Mapping[str, float]
 """The mean of each metric at a load."""
 
 
-def limits_of(workload: StudiedWorkload, times: FigureRows) -> list[dict[str, Any]]:
+def limits_of(workload: StudiedWorkload, times: Sequence[CurveRow]) -> list[LimitRow]:
     """The limits on response time that do not flatten what is drawn: none where all lies far below them."""
     top = max((row["y"] for row in times), default=0)
     limits = ((workload.good_s, "good (95 %)"), (workload.tolerable_s, "tolerable (99 %)"))
     return [{"y": limit, "label": label} for limit, label in limits if limit is not None and limit <= 3 * top]
 
 
-def rows(points: Sequence[tuple[float, Means]], names: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+def rows(points: Sequence[tuple[float, Means]], names: Sequence[tuple[str, str]]) -> list[CurveRow]:
     """Metrics over load, each as a series: {x, y, series}."""
     return [
         {"x": load, "y": means[name], "series": series}

@@ -159,7 +159,7 @@ PARAMETERS = {
         ),
         Parameter(
             "rate",
-            f"sessions that arrive each second, above 0, at most {MOST_PER_S:g}",
+            f"sessions that arrive each second, above 0, at most {MOST_PER_S:.0f}",
             _RATE,
             changes.change_rate,
             is_load=True,

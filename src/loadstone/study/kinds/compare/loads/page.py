@@ -1,12 +1,11 @@
 """How a comparison at loads is shown: all differences with intervals, pair by pair, a table of every metric. Pure."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from loadstone.judge.statistics import CONFIDENCE_LEVEL
 from loadstone.model.numbers import number, rounded, signed_percent
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.plot import DifferencePlot, Plot
+from loadstone.page.plot import DifferencePlot, DifferenceRow, Plot
 from loadstone.study.kinds.compare.difference import FoundDifference
 from loadstone.study.kinds.compare.loads.answer import CompareAnswer, ComparedLoad, ComparedMetric
 from loadstone.study.metrics import METRICS
@@ -86,12 +85,20 @@ def _figures(answer: CompareAnswer, load: ComparedLoad) -> Iterator[Figure]:
         yield Figure(f"{metric.plot_title}{suffix}", "Pair by pair, in order of time.", plot)
 
 
-def _is_narrow(row: Mapping[str, Any]) -> bool:
+def _is_narrow(row: DifferenceRow) -> bool:
     low, high = row["low"], row["high"]
     return low is not None and high is not None and max(-low, high) <= WIDEST_PCT
 
 
-def _in_percent(name: str, difference: FoundDifference) -> dict[str, Any]:
-    ratios = {"value": difference.ratio, "low": difference.low, "high": difference.high}
-    percents = {key: None if ratio is None else 100 * (ratio - 1) for key, ratio in ratios.items()}
-    return {"name": name.replace("_", " "), **percents, "found": difference.is_found}
+def _in_percent(name: str, difference: FoundDifference) -> DifferenceRow:
+    return DifferenceRow(
+        name=name.replace("_", " "),
+        value=_percent(difference.ratio),
+        low=_percent(difference.low),
+        high=_percent(difference.high),
+        is_found=difference.is_found,
+    )
+
+
+def _percent(ratio: float | None) -> float | None:
+    return None if ratio is None else 100 * (ratio - 1)

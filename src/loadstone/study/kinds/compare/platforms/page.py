@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from loadstone.model.numbers import number, rounded, shown
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.plot import Plot
+from loadstone.page.plot import CurveRow, MarkRow, Plot
 from loadstone.study.curves import AXIS
 from loadstone.study.kinds.compare.platforms.answer import APART_METRIC, PlatformPoint, PlatformsAnswer
 from loadstone.study.kinds.compare.platforms.rows import PlatformTable, tables
@@ -81,7 +80,7 @@ def _figures(answer: PlatformsAnswer) -> Iterator[Figure]:
     smaller = min((peak for peak in answer.peaks.values() if peak), default=math.inf)
     near = [point for point in answer.curve if point.load <= BEYOND * smaller]  # more would flatten the rest
     peaks = [(peak, names[side]) for side, peak in answer.peaks.items() if peak and peak <= BEYOND * smaller]
-    marks: list[dict[str, Any]] = [{"x": peak, "label": f"peak of {name}"} for peak, name in peaks]
+    marks: list[MarkRow] = [{"x": peak, "label": f"peak of {name}"} for peak, name in peaks]
     if answer.parted and answer.parted.at:
         marks.append({"x": answer.parted.at, "label": "parted"})
     for metric, title in ((APART_METRIC, "Response time, 90th percentile"), ("throughput", "Throughput")):
@@ -97,7 +96,7 @@ def _figures(answer: PlatformsAnswer) -> Iterator[Figure]:
 
 def _rows(
     curve: Sequence[PlatformPoint], metrics: Sequence[tuple[str, str]], names: Mapping[str, str]
-) -> list[dict[str, Any]]:
+) -> list[CurveRow]:
     return [
         {"x": point.load, "y": side.metrics[metric], "series": series.format(name=name)}
         for metric, series in metrics
