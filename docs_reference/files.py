@@ -43,6 +43,8 @@ STUDY = (
     ("[nginx]", FileServer),
     ("[driver]", DriverSection),
 )
+NOTES = 'Facts that Loadstone cannot collect, a table of texts, such as `switch = "..."`. The report shows them.'
+"""The section `[notes]` of study files and tile files."""
 
 
 def workload_file() -> Iterator[str]:
@@ -124,9 +126,7 @@ def study_file() -> Iterator[str]:
             yield _profiles()
     yield from _machines(sections)
     yield "## `[notes]`"
-    yield paragraph(
-        'Facts that Loadstone cannot collect, a table of texts, such as `switch = "..."`. The report shows them.'
-    )
+    yield paragraph(NOTES)
     for name, study in kinds.items():
         about = f"`loadstone {name}`: {study.question}"
         yield from sections.blocks(code(f"[{name}]"), study.section, about=sentence(about))
@@ -188,8 +188,8 @@ def tile_file(shipped: Path) -> Iterator[str]:
     yield "# Tile file"
     names = ", ".join(code(file.stem) for file in sorted(shipped.glob("*.toml")))
     yield paragraph(
-        f"A TOML file declares the loads, phases and machines of one tile. `loadstone tiles FILE` runs it. {names} are "
-        f"shipped and known by name. `[maxima]` and `[machines]` may be left out. {NUMBERS} {GENERATED}"
+        "A TOML file declares the loads, phases and machines of one tile. `loadstone tiles --tile FILE` runs it. "
+        f"{names} are shipped and known by name. `[maxima]` and `[machines]` may be left out. {NUMBERS} {GENERATED}"
     )
     sections = Sections()
     for key, kind in TILE_SECTIONS.items():
@@ -198,6 +198,13 @@ def tile_file(shipped: Path) -> Iterator[str]:
     yield from sections.blocks(
         code("[machines]"), Size, about="A table for each role: `web`, `infra`, `app`, `db`, `mail`, `idle`."
     )
+    yield paragraph(
+        "Platforms whose machines share the host leave out `cpus`, `memory` and `disk`. A table may have the other "
+        "keys of [`[machine]`](study-file.md#machine) too, except `count`. `[machines.2.web]` is the role `web` of the "
+        "second tile, in runs that have one. Options of the command line replace these settings."
+    )
+    yield "## `[notes]`"
+    yield paragraph(NOTES)
     yield "## The tile `classic`"
     yield f"```toml\n{(shipped / 'classic.toml').read_text(encoding='utf-8').strip()}\n```"
 

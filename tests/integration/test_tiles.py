@@ -68,7 +68,7 @@ def test_tiles_run_in_one_window_and_their_tables_are_complete(
     tile: str, loadstone: LoadstoneRunner, loadstone_here: LoadstoneRunner, tmp_path: Path
 ) -> None:
     words = ("--tile", tile, "--tiles", "2", "--last-fraction", "0.3", "--group", "disk=a,b", *SHORT)
-    done = loadstone("tiles", *words)
+    done = loadstone("tiles", *words, "--tag", "release=1.4", "--machine", "2.idle.pin=0")
     assert "@ 12 machines" in done.stdout, done.stdout + done.stderr
     assert "not a SPEC result" in done.stdout
     result = newest(tmp_path)
@@ -98,6 +98,9 @@ def test_tiles_run_in_one_window_and_their_tables_are_complete(
     assert [tile["score"] for tile in again["tiles"]] == [tile.score for tile in common.tiles]
     other = json.loads(loadstone_here("score", "consolidation", str(result), "--json", "--maxima", "1,1,1").stdout)
     assert other["score"] > again["score"]
+    manifest = read_manifest(result)
+    assert (manifest.notes, manifest.placement["machines.2.idle"]) == ({"release": "1.4"}, {"pin": "0"})
+    assert "idle of tile 2 on process, pin 0" in manifest.target
     page(tmp_path)
     _look_at_the_report(result / "report.html")
 
@@ -212,13 +215,13 @@ def test_every_role_that_is_killed_is_named_with_its_signal(tmp_path: Path) -> N
         """Returns who is named as dead after each kill."""
         named = []
         async with tiles_testbed(system, tmp_path) as up:
-            processes = up.testbed.processes()
+            processes = up.processes()
             for role in ROLES:
                 os.kill(processes[f"tile1-{role}"], signal.SIGKILL)
                 async with asyncio.timeout(60):
-                    while f"tile1-{role} (signal SIGKILL" not in up.testbed.dead():
+                    while f"tile1-{role} (signal SIGKILL" not in up.dead():
                         await asyncio.sleep(0.02)
-                named.append(up.testbed.dead())
+                named.append(up.dead())
         return named
 
     named = asyncio.run(kill_in_turn())
@@ -261,6 +264,20 @@ def died_well(folder: Path, who: str) -> None:
     assert who.partition(" (")[0] in page(folder)
     (tile,) = tiles_of(read_result(result))
     assert tile.number == 1
+
+
+@pytest.mark.slow("a tile comes up")
+def test_a_fault_of_one_machine_of_a_tile_is_recorded_and_the_load_goes_on(
+    tile: str, loadstone: LoadstoneRunner, tmp_path: Path
+) -> None:
+    loadstone("tiles", "--tile", tile, *SHORT, "--fault", "mail:kill-primary@1")
+    result = newest(tmp_path)
+    manifest = read_manifest(result)
+    assert (manifest.status, manifest.troubles) == (Status.COMPLETE, ())
+    assert manifest.faults == ("kill-primary of tile1-mail at 1 s of the steady state: injected",)
+    faults = {workload.iterations[0].fault for workload in read_result(result).workloads}
+    assert {fault.machine for fault in faults if fault is not None} == {"tile1-mail"}
+    assert len(faults) == 1
 
 
 @pytest.mark.slow("a tile comes up")

@@ -21,10 +21,12 @@ TINY = str(Path(__file__).parents[1] / "data" / "tiny-tile.toml")
 
 
 def written_by(role: str, result: Path) -> float:
-    """Bytes per second that the machine of a role wrote to its disk, as its hypervisor counts them; summed."""
+    """Bytes per second that the machine of a role wrote to its disk, as its hypervisor counts them; summed. A busy host
+    reads some seconds too late, which then have no counts.
+    """
     lines = (result / "runs" / "tile1-mail-1" / "monitor.jsonl").read_text().splitlines()
-    disks = [json.loads(line)["machines"][f"tile1-{role}"]["outside"]["disk"] for line in lines]
-    return sum(disk["write_bytes_per_s"] for disk in disks)
+    views = [json.loads(line)["machines"][f"tile1-{role}"]["outside"] for line in lines]
+    return sum(view["disk"]["write_bytes_per_s"] for view in views if view is not None)
 
 
 def test_a_fraction_of_a_tile_runs_on_six_machines_with_downloads_over_nfs(

@@ -17,7 +17,8 @@ from loadstone.model.fleet import FleetSpec
 from loadstone.model.machine import PROCESS, Placement
 from loadstone.model.reading import settings_of
 from loadstone.model.topology import roles_chosen_by
-from loadstone.platforms.registry import platform_kinds, read_machine, refuse_foreign, role_settings
+from loadstone.platforms.registry import platform_kinds, read_machine, refuse_foreign
+from loadstone.platforms.roles import role_settings
 from loadstone.services.registry import names_of
 from loadstone.study.declaration import Declaration
 from loadstone.study.file import read_study
@@ -59,6 +60,23 @@ class ResultOptions:
             rich_help_panel=RESULT,
         ),
     ] = place_option(True)
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=TEXT",
+            help="Label stored with the result and searchable in the list. Repeatable.",
+            rich_help_panel=RESULT,
+        ),
+    ] = place_option(None)
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """What is noted; raises UsageError for what has no name."""
+        parts = [tag.partition("=") for tag in self.tag or ()]
+        wrong = [name + mark for name, mark, text in parts if not (name.strip() and mark and text.strip())]
+        if wrong:
+            raise UsageError(f"`{wrong[0]}` is not NAME=TEXT. Example: --tag release=1.4.")
+        return {name.strip(): text.strip() for name, _, text in parts}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,14 +164,6 @@ class WorkloadOptions(SystemOptions, ResultOptions, Command):
     load: SectionOptions = declare_options(LoadEntry)
     profile: SectionOptions = declare_options(ProfileSection)
     driver: SectionOptions = declare_options(DriverSection)
-    tag: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=TEXT",
-            help="Label stored with the result and searchable in the list. Repeatable.",
-            rich_help_panel=RESULT,
-        ),
-    ] = place_option(None)
 
     def read_file(self, file: Path) -> Declaration:
         """Reads what a study file declares, with the options in place of its values.
@@ -184,15 +194,6 @@ class WorkloadOptions(SystemOptions, ResultOptions, Command):
             backend=placement.backend,
             roles=placement.roles,
         )
-
-    @property
-    def tags(self) -> dict[str, str]:
-        """What is noted; raises UsageError for what has no name."""
-        parts = [tag.partition("=") for tag in self.tag or ()]
-        wrong = [name + mark for name, mark, text in parts if not (name.strip() and mark and text.strip())]
-        if wrong:
-            raise UsageError(f"`{wrong[0]}` is not NAME=TEXT. Example: --tag release=1.4.")
-        return {name.strip(): text.strip() for name, _, text in parts}
 
 
 def make_placement(

@@ -7,8 +7,8 @@ from loadstone.cli.screen import warn
 from loadstone.judge.outlook import warnings
 from loadstone.model.load import Arrivals, Load
 from loadstone.model.system import Clock
-from loadstone.run.runner import criteria_of
 from loadstone.run.spec import RunSpec
+from loadstone.run.workload_run import criteria_of
 
 LONG_RUN_S = 90.0
 """Seconds from which a time is told in minutes."""

@@ -9,6 +9,7 @@ import typer
 from loadstone.cli.section_options import OptionPlace, PlacedOption
 from loadstone.model.errors import UsageError
 from loadstone.model.reading import settings_of
+from loadstone.model.selector import normalize_selector
 from loadstone.study.override import Override
 
 
@@ -50,4 +51,5 @@ def _of_settings(place: OptionPlace, source: str, value: Any) -> Iterator[Overri
     """One override for each setting of a machine; `web.memory` is of the machine of a role."""
     for key, text in settings_of(value if isinstance(value, str) else ",".join(value)).items():
         selector, _, setting = key.rpartition(".")
-        yield Override(source, ("machines", selector, setting) if selector else (*place.path, key), text)
+        path = ("machines", *normalize_selector(selector).split(".")) if selector else place.path
+        yield Override(source, (*path, setting), text)

@@ -1,20 +1,17 @@
 """`loadstone run`."""
 
-import asyncio
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from loadstone.cli.conclude import conclude
 from loadstone.cli.exits import Exit
-from loadstone.cli.live import View
 from loadstone.cli.options import WorkloadOptions
 from loadstone.cli.outlook import tell_run
 from loadstone.cli.overrides import describe_source
+from loadstone.cli.run_options import SingleRunOptions, carry_out
 from loadstone.cli.screen import errors, say, warn
 from loadstone.cli.section_options import SectionOptions, declare_options, place_option
 from loadstone.cli.specs import study_file, with_companions
@@ -22,15 +19,12 @@ from loadstone.host.cache import cached, digest
 from loadstone.host.secrets import JOIN_TOKEN, is_join_token_given, join_token
 from loadstone.model.errors import UsageError
 from loadstone.model.load import NO_LOAD
-from loadstone.model.records.events import Event
 from loadstone.model.system import Clock, Reference
 from loadstone.run.executor import Listener
-from loadstone.run.runner import run as execute
 from loadstone.run.spec import Joining, RunSpec
 from loadstone.study.declaration import Declaration
 from loadstone.study.resolve import resolve
 from loadstone.study.sections import StudyHeader
-from loadstone.telemetry.tally import Tally
 from loadstone.workloads.catalogue import FILE, is_shipped_folder
 from loadstone.workloads.look import GOOD_S, TOLERABLE_S, is_address, look_at
 
@@ -43,11 +37,11 @@ HELP = """Run one or more workloads, judge them, and write a report.
 """
 BRIEF_PROFILE = "brief"
 """The profile of a look whose seconds are given: whoever asks for three does not wait ten for a ramp-up."""
-TELEMETRY, DRIVERS = "Live figures for other tools", "Several drivers"
+DRIVERS = "Several drivers"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunCommand(WorkloadOptions):
+class RunCommand(WorkloadOptions, SingleRunOptions):
     """The options of a run, and the run."""
 
     header: SectionOptions = declare_options(StudyHeader)
@@ -63,22 +57,6 @@ class RunCommand(WorkloadOptions):
             rich_help_panel=DRIVERS,
         ),
     ] = place_option("127.0.0.1:7700")
-    prometheus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="Listen address for Prometheus scrapes of the live figures. Default: none.",
-            rich_help_panel=TELEMETRY,
-        ),
-    ] = place_option(None)
-    otlp: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="OpenTelemetry collector (HTTP) that receives the live figures. Default: none.",
-            rich_help_panel=TELEMETRY,
-        ),
-    ] = place_option(None)
 
     def execute(self) -> Exit:
         """Runs, judges, reports; returns what the shell is told. Raises LoadstoneError."""
@@ -97,17 +75,8 @@ class RunCommand(WorkloadOptions):
             if not is_join_token_given():
                 command = f"{JOIN_TOKEN}={join_token()} loadstone-driver join {self.join_at}"
                 errors.print(f"Others join with: {command}", soft_wrap=True)
-        tally = Tally()
-        with ExitStack() as stack:
-            if self.prometheus is not None:
-                from loadstone.telemetry.prometheus import serve_prometheus
-
-                stack.enter_context(serve_prometheus(self.prometheus, tally))
-            if self.otlp is not None:
-                from loadstone.telemetry.otlp import push_otlp
-
-                stack.enter_context(push_otlp(self.otlp, tally))
-            return _carry_out(spec, [tally.hear] if self.prometheus or self.otlp else [], self.report)
+        with self.serve_figures() as listeners:
+            return _carry_out(spec, listeners, self.report)
 
     def _of_addresses(self, names: list[str]) -> "RunCommand":
         """The same of the workload whose users open these pages. Raises UsageError."""
@@ -147,7 +116,7 @@ class RunCommand(WorkloadOptions):
 
     def _resolve(self, declared: Declaration) -> RunSpec:
         spec = resolve(declared, self.results, self.hosts(), self.tags)
-        return replace(spec, name=self.name or spec.name)
+        return replace(spec, name=self.name or spec.name, fault=self.planned_fault)
 
 
 def _written(into: Path, text: bytes) -> None:
@@ -164,13 +133,4 @@ def _warn_of_the_reference(spec: RunSpec) -> None:
 
 def _carry_out(spec: RunSpec, listeners: Sequence[Listener], has_report: bool) -> Exit:
     tell_run(spec)
-    with View() as view:
-
-        def hear(event: Event) -> None:
-            for listener in (view.hear, *listeners):
-                listener(event)
-
-        path = asyncio.run(execute(spec, hear, view.begin))
-        if errors.is_terminal and has_report:
-            view.phase = "writing the report"
-    return conclude(path, has_report)
+    return carry_out(spec, has_report, listeners)[1]

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from loadstone.cli.command import Command
-from loadstone.cli.conclude import conclude
 from loadstone.cli.exits import Exit
 from loadstone.cli.live import View
 from loadstone.cli.options import (
@@ -18,15 +17,17 @@ from loadstone.cli.options import (
     ResultOptions,
     make_placement,
 )
-from loadstone.cli.screen import errors, out, say, warn
+from loadstone.cli.run_options import SingleRunOptions, carry_out
+from loadstone.cli.screen import out, say, warn
 from loadstone.cli.section_options import SectionOptions, callback, declare_options
 from loadstone.cli.study import say_where, write_study_reports
 from loadstone.judge.score import DISCLAIMER
+from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES, Phases, find_profile
 from loadstone.model.records.manifest import Status
 from loadstone.model.service import EMBEDDED, ServiceRole
-from loadstone.run.tiles.runner import run_tiles
+from loadstone.model.system import Reference
 from loadstone.run.tiles.spec import TilesSpec, find_tile, shipped_tiles, tile_loads
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.store.read import read_manifest
@@ -120,17 +121,24 @@ class TileOptions(MachineOptions, FitnessOptions, ResultOptions):
             self.results,
             driver.seed,
             placement.machine,
-            service_kind(ServiceRole.DATABASE, self.database).name,
-            service_kind(ServiceRole.MAIL, self.imap).name,
-            EMBEDDED if self.store == EMBEDDED else service_kind(ServiceRole.STORE, self.store).name,
+            self._services(),
             driver_limits=resolve_limits(driver),
             fleet=self.hosts(),
             roles=placement.roles,
+            notes={**declared.notes, **self.tags},
         )
+
+    def _services(self) -> Reference:
+        """The services of all tiles; raises UsageError for an unknown one."""
+        chosen = ServiceChoices(
+            database=service_kind(ServiceRole.DATABASE, self.database).name,
+            store=EMBEDDED if self.store == EMBEDDED else service_kind(ServiceRole.STORE, self.store).name,
+        )
+        return Reference(1, chosen, service_kind(ServiceRole.MAIL, self.imap).name)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TilesCommand(TileOptions, Command):
+class TilesCommand(TileOptions, SingleRunOptions, Command):
     """The options of a run of tiles, and the run."""
 
     context: typer.Context
@@ -159,8 +167,10 @@ class TilesCommand(TileOptions, Command):
             loads=tile_loads(self.tiles, self.last_fraction),
             groups=_groups(self.group or []),
             power=tuple(self.power or ()),
+            fault=self.planned_fault,
         )
-        return _carry_out(spec, self.report)[1]
+        with self.serve_figures() as listeners:
+            return carry_out(spec, self.report, listeners)[1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,8 +182,9 @@ class DemoCommand(FitnessOptions, ResultOptions, Command):
 
     def execute(self) -> Exit:
         """Runs, judges, scores, reports; returns what the shell is told. Raises LoadstoneError."""
-        spec = TileOptions(name=self.name, results=self.results, driver=self.driver).spec("demo")
-        path, ended = _carry_out(replace(spec, phases=DEMO, profile_name="demo"), self.report)
+        options = TileOptions(name=self.name, results=self.results, driver=self.driver, tag=self.tag)
+        spec = options.spec("demo")
+        path, ended = carry_out(replace(spec, phases=DEMO, profile_name="demo"), self.report)
         return Exit.PASS if read_manifest(path).status is Status.COMPLETE else ended
 
 
@@ -215,14 +226,6 @@ def _tell(progress: Progress) -> None:
     if progress.last is not None:
         trial = TileTrial.from_run(progress.last)
         warn(f"{tenths_in_words(trial.tenths)}: {trial.verdict}, score {trial.score:g}")
-
-
-def _carry_out(spec: TilesSpec, has_report: bool) -> tuple[Path, Exit]:
-    with View() as view:
-        path = asyncio.run(run_tiles(spec, view.hear, view.begin))
-        if errors.is_terminal and has_report:
-            view.phase = "writing the report"
-    return path, conclude(path, has_report)
 
 
 def _groups(texts: list[str]) -> dict[str, tuple[str, ...]]:

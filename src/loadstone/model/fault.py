@@ -1,9 +1,11 @@
 """What may be done to a system under test on purpose while it is measured. Pure."""
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
 from loadstone.model.errors import UsageError
+from loadstone.model.selector import normalize_selector
 
 
 class FaultKind(StrEnum):
@@ -29,19 +31,27 @@ class PlannedFault:
 
     kind: FaultKind
     at_s: float
+    machine: str = ""
+    """Selector of the machine, as `db` or `2.web`; empty for the first that users reach."""
 
     def __str__(self) -> str:
-        return f"{self.kind}@{self.at_s:g}"
+        machine = f"{self.machine}:" if self.machine else ""
+        return f"{machine}{self.kind}@{self.at_s:g}"
 
 
 def read_fault(text: str) -> PlannedFault:
-    """Reads `kill-primary@12.5`; raises UsageError."""
-    kind, _, instant = text.partition("@")
+    """Reads `kill-primary@12.5`, or `2.web:kill-primary@12.5` for one machine; raises UsageError."""
+    machine, _, rest = text.rpartition(":")
+    kind, _, instant = rest.partition("@")
     try:
-        return PlannedFault(FaultKind(kind), float(instant))
+        planned = PlannedFault(FaultKind(kind), float(instant), normalize_selector(machine))
     except ValueError:
         kinds = ", ".join(FaultKind)
-        raise UsageError(f"`{text}` is not a valid fault. Use KIND@SECONDS with one of {kinds}.") from None
+        example = "KIND@SECONDS or MACHINE:KIND@SECONDS"
+        raise UsageError(f"`{text}` is not a valid fault. Use {example} with one of {kinds}.") from None
+    if not 0 <= planned.at_s < math.inf:
+        raise UsageError(f"`{text}` is not a valid fault. Use 0 or more seconds after the steady state begins.")
+    return planned
 
 
 @dataclass(frozen=True)
@@ -56,3 +66,5 @@ class FaultRecord:
     """When a machine served again: the other side of a pair, or one that was started anew."""
     protected_unix_s: float | None = None
     """When a pair was complete again."""
+    machine: str = ""
+    """Name of the machine; empty in results of versions before."""

@@ -1,6 +1,5 @@
 """A machine as users declare it: what platform it is of, how large, on what networks, how it is made."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any
@@ -8,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from loadstone.model.reading import Section
+from loadstone.model.selector import RoleSettings
 
 PUBLIC, PRIVATE = "public", "private"
 """The network of users, and the one between machines of one system."""
@@ -91,8 +91,8 @@ class Placement:
     """What is measured."""
     backend: MachineSpec = HERE
     """The back-end simulator, which stands for other machines."""
-    roles: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    """Settings of single machines by their role, as `db`, or their copy and role, as `2.web`."""
+    roles: RoleSettings = field(default_factory=dict)
+    """Settings of single machines, by selector."""
 
     @property
     def is_plain(self) -> bool:

@@ -1,7 +1,7 @@
 """A tile: one set of all roles, their machines, their loads and what rates they would come to with ideal answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,8 +9,17 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from loadstone.model.load import RateCurve
+from loadstone.model.machine import MachineSpec
+from loadstone.model.notes import read_notes
 from loadstone.model.profile import Phases
-from loadstone.model.reading import Document, Section
+from loadstone.model.reading import Document, Section, suggest
+from loadstone.model.selector import (
+    RoleSettings,
+    limit_copies,
+    read_role_tables,
+    select_settings,
+    split_selector,
+)
 from loadstone.model.workload.bounds import Name, Positive
 
 IDLE_S = 60.0
@@ -49,15 +58,8 @@ class Size(Section):
     )
 
 
-class Sizes(Section):
-    """Machines of the six roles."""
-
-    web: Size = Size()
-    infra: Size = Size()
-    app: Size = Size()
-    db: Size = Size()
-    mail: Size = Size()
-    idle: Size = Size()
+SIZE_KEYS = frozenset(Size.model_fields)
+"""Settings of a machine that are its size; platforms whose machines have no size leave them out."""
 
 
 class TileHeader(Section):
@@ -123,7 +125,10 @@ class Tile:
     curve: TileCurve
     maxima: TileMaxima | None
     """None where they follow from the loads."""
-    machines: Sizes
+    machines: RoleSettings
+    """Settings of machines by role, as `db`, or by tile and role, as `2.web`; their sizes among them."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """Facts that its author discloses, by name."""
 
     @property
     def name(self) -> str:
@@ -136,11 +141,20 @@ class Tile:
         run = self.run
         return Phases(run.ramp_up_s, run.warm_up_s, run.steady_s, run.ramp_down_s)
 
-    def size(self, role: Role) -> Size:
-        """How large a role's machine is."""
-        size: Size = getattr(self.machines, role.value)
+    def size(self, role: Role, number: int = 1) -> Size:
+        """How large the machine of a role is in tile `number`, counted from 1."""
+        settings = select_settings(self.machines, role, number)
+        size = Size.model_validate({key: value for key, value in settings.items() if key in SIZE_KEYS})
         usual = DATA_MIB if role in KEEPING else 0
         return size if size.disk is not None else size.model_copy(update={"disk": usual})
+
+    def list_settings(self, tiles: int) -> RoleSettings:
+        """Settings of machines of the first so many tiles, without their sizes."""
+        others = {
+            selector: {key: value for key, value in settings.items() if key not in SIZE_KEYS}
+            for selector, settings in limit_copies(self.machines, tiles).items()
+        }
+        return {selector: settings for selector, settings in others.items() if settings}
 
     def curve_of(self, number: int, tiles: int, phases: Phases) -> RateCurve:
         """The curve of tile `number` of so many, counted from 1: whole periods in the steady state."""
@@ -170,15 +184,16 @@ TILE_SECTIONS: Mapping[str, type[Section]] = {
     "run": TileRun,
     "curve": TileCurve,
     "maxima": TileMaxima,
-    "machines": Sizes,
 }
-"""Types of a declaration's sections, by key."""
+"""Types of a declaration's sections, by key; `[machines]` has a table for each role, and `[notes]` has texts."""
 
 
-def read_tile(file: Path) -> Tile:
-    """Reads a tile's declaration; raises StudyError with every problem."""
+def read_tile(file: Path, machine_kind: type[MachineSpec] = MachineSpec) -> Tile:
+    """Reads a tile's declaration, whose machines have the settings of this kind; raises StudyError with every
+    problem.
+    """
     document = Document.read(file)
-    document.only(set(TILE_SECTIONS))
+    document.only({*TILE_SECTIONS, "machines", "notes"})
     for key in ("tile", "loads", "run", "curve"):
         if key not in document.content:
             document.problem(
@@ -192,6 +207,22 @@ def read_tile(file: Path) -> Tile:
     if curve is not None and abs(sum(curve.factors) / len(curve.factors) - 1) > 1e-6:
         mean = sum(curve.factors) / len(curve.factors)
         document.problem(("curve", "factors"), f"their mean is {mean:.4f}", "Use factors whose mean is 1.")
+    machines, notes = _read_machines(document, machine_kind), read_notes(document)
     document.finish()
     header, loads, run, maxima = parts["tile"], parts["loads"], parts["run"], parts["maxima"]
-    return Tile(header, loads, run, curve, maxima, parts["machines"] or Sizes())
+    return Tile(header, loads, run, curve, maxima, machines, notes)
+
+
+def _read_machines(document: Document, machine_kind: type[MachineSpec]) -> RoleSettings:
+    """Reads the tables of machines; notes problems in the document."""
+    machines = read_role_tables(document, machine_kind)
+    for selector, settings in machines.items():
+        number, role = split_selector(selector)
+        place = ("machines", *selector.split("."))
+        if role not in set(Role):
+            document.problem(place, "unknown role", suggest(role, set(Role)))
+        if number and (not number.isdigit() or int(number) < 1):
+            document.problem(place, f"`{number}` is not the number of a tile", "Use 1, 2, ...")
+        if "count" in settings:
+            document.problem((*place, "count"), "a tile has one machine of each role", "Remove it.")
+    return machines

@@ -13,9 +13,10 @@ from loadstone.host.environment import ENVIRONMENT
 from loadstone.measure import facts
 from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.records.manifest import Manifest, Settings, StudyManifest, SystemKind, SystemRecord
+from loadstone.model.selector import RoleSettings
 from loadstone.model.system import Reference, System
 from loadstone.model.workload import Workload
-from loadstone.platforms.registry import RoleSettings, read_machine
+from loadstone.platforms.registry import read_machine
 
 
 def make_manifest(**fields: Any) -> Manifest:
@@ -64,7 +65,10 @@ def placement_record(placement: Placement) -> dict[str, Settings]:
 
 def role_records(roles: RoleSettings) -> dict[str, Settings]:
     """Settings of single machines, as kept."""
-    return {f"machines.{selector}": read_machine(settings).declared for selector, settings in roles.items()}
+    return {
+        f"machines.{selector}": read_machine(settings).model_dump(mode="json", include=set(settings))
+        for selector, settings in roles.items()
+    }
 
 
 def machine_record(machine: MachineSpec) -> Settings:

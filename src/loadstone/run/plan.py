@@ -60,6 +60,8 @@ TIME_WAIT_S = 60.0
 """Seconds for which Linux keeps the port of a connection after its end."""
 SPREAD_SOURCES = 16
 """Source addresses where one has too few ports."""
+LOGGED = 200_000
+"""Operations that a driver thread logs one by one where a fault is planned: twenty megabytes of records."""
 Json = dict[str, Any]
 SALT_BITS = 64
 """Of what tells the unique texts of a run from those of another."""

@@ -1,7 +1,7 @@
 """What to run: workloads with their loads, for how long, against what, and where its results go. Pure."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
@@ -57,9 +57,32 @@ class WorkloadLoad:
         return fixed | rows(self.workload, data_sessions(self.workload, self.load, phases))
 
 
+@dataclass(frozen=True, kw_only=True)
+class DeploymentSpec:
+    """What every run may have, whatever its systems and loads."""
+
+    driver_limits: DriverLimits = DRIVER_LIMITS
+    joining: Joining | None = None
+    """Other drivers that join."""
+    clock: Clock = Clock.REAL
+    """Virtual time needs a station."""
+    key: str = ""
+    """Key of the run in its study; empty for a single run."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """Facts that the user discloses, by name."""
+    agents: tuple[str, ...] = ()
+    """Addresses of agents on hosts that others run."""
+    fleet: FleetSpec | None = None
+    """Hosts for its drivers and machines; None for this host alone."""
+    fault: PlannedFault | None = None
+    """Fault that is injected in the steady state."""
+    power: tuple[str, ...] = ()
+    """Power meters, such as `server=rapl`."""
+
+
 @dataclass(frozen=True)
-class RunSpec:
-    """What to run."""
+class RunSpec(DeploymentSpec):
+    """What to run: workloads on one system."""
 
     name: str
     parts: tuple[WorkloadLoad, ...]
@@ -70,32 +93,22 @@ class RunSpec:
     results: Path
     together: bool = False
     """All workloads at the same time instead of one after the other."""
-    driver_limits: DriverLimits = DRIVER_LIMITS
-    joining: Joining | None = None
-    """Other drivers that join."""
-    clock: Clock = Clock.REAL
-    """Virtual time needs a station."""
-    key: str = ""
-    """Which run of a study it is."""
     placement: Placement = PLAIN
     """Where the system's services run."""
-    notes: Mapping[str, str] = field(default_factory=dict)
-    """To be disclosed beside what is found."""
-    agents: tuple[str, ...] = ()
-    """Addresses of agents on hosts that others run."""
-    fleet: FleetSpec | None = None
-    """Hosts for its drivers and machines; without them all is here."""
-    fault: PlannedFault | None = None
-    """What is done to the system while it is measured."""
 
     @property
-    def needs(self) -> ServerNeeds:
-        """What its workloads want of the reference servers; raises UsageError when they want different ones."""
+    def need(self) -> str:
+        """The application that its workloads want; raises UsageError when they want different ones."""
         needs = {part.workload.header.needs for part in self.parts}
         if len(needs) > 1:
             named = ", ".join(f"{part.workload.name} ({part.workload.header.needs})" for part in self.parts)
             raise UsageError(f"These workloads need different servers: {named}. Run them separately, or as a tile.")
-        need = needs.pop()
+        return needs.pop()
+
+    @property
+    def needs(self) -> ServerNeeds:
+        """What its workloads want of the reference servers; raises UsageError when they want different ones."""
+        need = self.need
         # Companions follow the workload that brings them, so it is the one that says how much data there is.
         leading = [part for part in self.parts if part.workload.header.companions] or list(self.parts)
         sessions = max(part.load.sessions if isinstance(part.load, Population) else 1 for part in leading)
@@ -124,3 +137,7 @@ class Beginning:
     seconds: float
     waits_for: str = ""
     """Where other drivers are waited for."""
+
+
+Begin = Callable[[Beginning], object]
+"""Told before each iteration."""

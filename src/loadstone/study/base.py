@@ -1,6 +1,7 @@
 """What a study's runs are made from: single runs of workloads, or runs of tiles. The runner knows no more."""
 
 import hashlib
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -9,18 +10,19 @@ from loadstone.model.fleet import FleetSpec
 from loadstone.model.profile import Profile
 from loadstone.model.records.manifest import ProfileRecord, StudiedWorkload, SystemKind, SystemRecord
 from loadstone.model.records.result import Result
+from loadstone.model.selector import limit_copies
 from loadstone.model.system import Clock
 from loadstone.platforms.registry import described
-from loadstone.run.disclosure import machine_record, placement_record, system_record
+from loadstone.run.disclosure import placement_record, role_records, system_record
 from loadstone.run.executor import Listener
-from loadstone.run.runner import Begin, check, run
+from loadstone.run.runner import check, run
 from loadstone.run.seeds import seed_of_run
-from loadstone.run.spec import RunSpec
-from loadstone.run.tiles.runner import run_tiles
+from loadstone.run.spec import Begin, RunSpec
 from loadstone.run.tiles.spec import TilesSpec
+from loadstone.run.tiles.tile_run import describe_placement
 from loadstone.study.parameters import apply
 from loadstone.study.summary import RunRequest, RunSummary, summarize, summarize_tiles
-from loadstone.study.tenths import tenths_of, tile_loads
+from loadstone.study.tenths import FULL, tenths_of, tile_loads
 
 
 class StudyBase(Protocol):
@@ -46,24 +48,19 @@ class StudyBase(Protocol):
         """Fields of the study's manifest."""
 
 
-@dataclass(frozen=True)
-class WorkloadRuns:
-    """Runs of one workload each, from a specification that the question's settings are applied to."""
+class Runs(ABC):
+    """What runs of workloads and runs of tiles share: each is made from one specification."""
 
-    spec: RunSpec
-    """It holds every workload that the study is about."""
+    spec: RunSpec | TilesSpec
 
     @property
     def results(self) -> Path:
         """Where the study's folder is made."""
         return self.spec.results
 
-    def make_spec(self, request: RunRequest, runs: Path) -> RunSpec:
+    @abstractmethod
+    def make_spec(self, request: RunRequest, runs: Path) -> RunSpec | TilesSpec:
         """The specification of one run. Raises UsageError when a setting does not fit."""
-        parts = tuple(part for part in self.spec.parts if part.workload.name == request.workload)
-        seed = seed_of_run(self.spec.seed, request.seed)
-        spec = replace(self.spec, name=request.key, key=request.key, parts=parts, seed=seed, results=runs)
-        return apply(spec, request.settings)
 
     def check(self, request: RunRequest) -> None:
         """Says what cannot be run before anything is started; raises LoadstoneError."""
@@ -72,6 +69,21 @@ class WorkloadRuns:
     async def run(self, request: RunRequest, runs: Path, listener: Listener, begin: Begin) -> Path:
         """Makes a run into a folder below `runs`. Raises LoadstoneError."""
         return await run(self.make_spec(request, runs), listener, begin)
+
+
+@dataclass(frozen=True)
+class WorkloadRuns(Runs):
+    """Runs of one workload each, from a specification that the question's settings are applied to."""
+
+    spec: RunSpec
+    """It holds every workload that the study is about."""
+
+    def make_spec(self, request: RunRequest, runs: Path) -> RunSpec:
+        """The specification of one run. Raises UsageError when a setting does not fit."""
+        parts = tuple(part for part in self.spec.parts if part.workload.name == request.workload)
+        seed = seed_of_run(self.spec.seed, request.seed)
+        spec = replace(self.spec, name=request.key, key=request.key, parts=parts, seed=seed, results=runs)
+        return apply(spec, request.settings)
 
     def summarize(self, request: RunRequest, result: Result) -> RunSummary:
         """What came of it."""
@@ -117,16 +129,11 @@ class WorkloadRuns:
 
 
 @dataclass(frozen=True)
-class TileRuns:
+class TileRuns(Runs):
     """Runs of tiles: full ones, and a fraction of one more."""
 
     spec: TilesSpec
     most_tiles: int
-
-    @property
-    def results(self) -> Path:
-        """Where the study's folder is made."""
-        return self.spec.results
 
     @property
     def profile(self) -> Profile:
@@ -137,14 +144,17 @@ class TileRuns:
         """The specification of one run."""
         loads = tile_loads(tenths_of(request))
         seed = seed_of_run(self.spec.seed, request.seed)
-        return replace(self.spec, loads=loads, name=request.key, key=request.key, results=runs, seed=seed)
+        roles = limit_copies(self.spec.roles, len(loads))
+        return replace(self.spec, loads=loads, name=request.key, key=request.key, results=runs, seed=seed, roles=roles)
 
     def check(self, request: RunRequest) -> None:
-        """Nothing of a tile depends on the load."""
+        """Checks the machines of all tiles that the search may reach, whatever the request. Raises UsageError."""
+        check(self._largest)
 
-    async def run(self, request: RunRequest, runs: Path, listener: Listener, begin: Begin) -> Path:
-        """Makes a run into a folder below `runs`. Raises LoadstoneError."""
-        return await run_tiles(self.make_spec(request, runs), listener, begin)
+    @property
+    def _largest(self) -> TilesSpec:
+        """The run of the most tiles."""
+        return replace(self.spec, loads=tile_loads(self.most_tiles * FULL))
 
     def summarize(self, request: RunRequest, result: Result) -> RunSummary:
         """What came of it."""
@@ -158,7 +168,8 @@ class TileRuns:
             "phases": asdict(spec.phases),
             "most": self.most_tiles,
             "machine": spec.machine.model_dump(mode="json"),
-            "software": [spec.database, spec.imap, spec.store],
+            "roles": role_records(spec.roles),
+            "software": spec.software,
             "seed": spec.seed,
             **_hosts(spec.fleet),
         }
@@ -166,14 +177,14 @@ class TileRuns:
     def declared(self) -> dict[str, Any]:
         """Fields of the study's manifest."""
         spec = self.spec
-        software = {"database": spec.database, "imap": spec.imap, "store": spec.store}
-        settings = {"machine": described(spec.machine), **software}
+        settings = {"machine": described(spec.machine), **spec.software}
         return {
             "profile": ProfileRecord.from_profile(spec.profile),
             "seed": spec.seed,
             "driver_threads": 1,
             "system": SystemRecord(SystemKind.TILES, settings),
-            "placement": {"machine": machine_record(spec.machine)},
+            "placement": describe_placement(self._largest),
+            "notes": spec.notes,
             "clock": Clock.REAL,
             "workloads": (StudiedWorkload(spec.tile.name, spec.tile.header.title),),
         }

@@ -7,14 +7,18 @@ from typing import Any
 from loadstone.model.choices import NONE, ServiceChoices
 from loadstone.model.errors import UsageError
 from loadstone.model.fault import PlannedFault
+from loadstone.model.front import find_front
 from loadstone.model.load import POISSON, Arrivals, Load, Population
+from loadstone.model.machine import MachineSpec
 from loadstone.model.profile import find_profile
 from loadstone.model.reading import from_settings
+from loadstone.model.selector import RoleSettings, split_selector, write_selector
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
 from loadstone.platforms.registry import changed as changed_machine
 from loadstone.platforms.registry import platform_kind
+from loadstone.platforms.roles import of_role
 from loadstone.run.spec import RunSpec, WorkloadLoad
 
 MOST_MACHINES = 4096
@@ -120,12 +124,38 @@ def _reference(spec: RunSpec, field: str) -> Reference:
 
 def change_machine(field: str, spec: RunSpec, value: object) -> RunSpec:
     """A setting of the machine; so many CPUs bring as many threads: what `server.threads` says after it holds."""
+    _refuse_covered(spec, "machine", field)
     machine = changed_machine(spec.placement.machine, **{field: value})
-    changed = replace(spec, placement=replace(spec.placement, machine=machine))
+    roles = _fitting_roles(spec, machine) if field == "platform" else spec.placement.roles
+    changed = replace(spec, placement=replace(spec.placement, machine=machine, roles=roles))
     if field in ("cpus", "platform") and isinstance(spec.system, Reference):
-        threads = machine.cpus or (spec.system.threads if platform_kind(machine.platform).shares_host else 1)
+        front = of_role(machine, roles, find_front(spec.system, spec.need))
+        threads = front.cpus or (spec.system.threads if platform_kind(front.platform).shares_host else 1)
         return replace(changed, system=replace(spec.system, threads=threads))
     return changed
+
+
+def _fitting_roles(spec: RunSpec, machine: MachineSpec) -> RoleSettings:
+    """The settings of single machines, without those of the front that a platform lacks: a study of several platforms
+    uses for each the settings that it has.
+    """
+    front = write_selector(find_front(spec.system, spec.need))
+    known = platform_kind(machine.platform).settings
+    return {
+        selector: {key: value for key, value in settings.items() if key in known}
+        if split_selector(selector)[1] == front and "platform" not in settings
+        else settings
+        for selector, settings in spec.placement.roles.items()
+    }
+
+
+def _refuse_covered(spec: RunSpec, section: str, name: str) -> None:
+    """Raises UsageError where the setting of a role would replace the one that is varied."""
+    for selector, settings in spec.placement.roles.items():
+        is_of_front = split_selector(selector)[1] == write_selector(find_front(spec.system, spec.need))
+        if name in settings and is_of_front == (section == "machine"):
+            reason = f"`{selector}.{name}` is set and has priority"
+            raise UsageError(f"`{section}.{name}` cannot be varied: {reason}. Remove `{selector}.{name}`.")
 
 
 def change_machines(spec: RunSpec, grid: MachineGrid) -> RunSpec:
@@ -135,6 +165,7 @@ def change_machines(spec: RunSpec, grid: MachineGrid) -> RunSpec:
 
 def change_backend(field: str, spec: RunSpec, value: object) -> RunSpec:
     """A setting of the back end's machine."""
+    _refuse_covered(spec, "backend", field)
     machine = changed_machine(spec.placement.backend, **{field: value})
     return replace(spec, placement=replace(spec.placement, backend=machine))
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from loadstone.model.machine import HERE, MachineSpec, Placement
+from loadstone.model.selector import RoleSettings
 from loadstone.model.system import FileServer, Station
-from loadstone.platforms.registry import RoleSettings
 from loadstone.study.kind import StudySection
 from loadstone.study.sections import DriverSection, LoadEntry, ProfileSection, ServerSection, TargetSection
 

@@ -6,8 +6,10 @@ from typing import TypeVar
 
 from loadstone.model.errors import UsageError
 from loadstone.model.machine import MachineSpec
+from loadstone.model.notes import read_notes
 from loadstone.model.profile import PROFILES
 from loadstone.model.reading import Document, FileTable, suggest
+from loadstone.model.selector import read_role_tables
 from loadstone.model.system import FileServer, Station
 from loadstone.model.target import Target
 from loadstone.platforms.registry import machine_kind, refuse_foreign
@@ -47,7 +49,7 @@ def read_study(file: Path, kinds: Mapping[str, type[StudySection]], overrides: S
     loads = _loads(document, file)
     machine = document.take(("machine",), machine_kind(), content.get("machine", {}))
     backend = document.take(("backend",), machine_kind(), content.get("backend", {}))
-    roles = _roles(document)
+    roles = read_role_tables(document, machine_kind())
     station = document.take(("station",), Station, content["station"]) if "station" in content else None
     nginx = document.take(("nginx",), FileServer, content["nginx"]) if "nginx" in content else None
     sections: dict[str, StudySection | None] = {
@@ -57,7 +59,7 @@ def read_study(file: Path, kinds: Mapping[str, type[StudySection]], overrides: S
     if not sections:
         _check_loaded(document, loads)
     _check_system(document, header)
-    notes = _notes(document) | replaced
+    notes = read_notes(document) | replaced
     questions = {kind: section for kind, section in sections.items() if section is not None}
     varied = any(section.varies_platform for section in questions.values())
     for name, declared in (("machine", None if varied else machine), ("backend", backend)):
@@ -90,36 +92,6 @@ T = TypeVar("T", bound=FileTable)
 def _table_of(document: Document, kind: type[T]) -> T | None:
     """A table of the file, with its defaults where the file has none; None where it has problems, which are noted."""
     return document.take((kind.table,), kind, document.content.get(kind.table, {}))
-
-
-def _roles(document: Document) -> dict[str, dict[str, object]]:
-    """`[machines.db]` and `[machines.2.web]`: settings of single machines, by role or by copy and role."""
-    tables = document.content.get("machines", {})
-    roles: dict[str, dict[str, object]] = {}
-    for name, table in tables.items() if isinstance(tables, dict) else ():
-        if isinstance(table, dict):
-            below = {key: value for key, value in table.items() if isinstance(value, dict)}
-            roles |= {f"{name}.{key}": value for key, value in below.items()}
-            plain = {key: value for key, value in table.items() if key not in below}
-            roles |= {name: plain} if plain else {}
-    if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
-        remedy = "Write [machines.db] and below it lines as cpus = 4."
-        document.problem(("machines",), "is not a table of machines by role", remedy)
-    for selector, settings in roles.items():
-        document.take(("machines", *selector.split(".")), machine_kind(), settings)
-    return roles
-
-
-def _notes(document: Document) -> dict[str, str]:
-    """`[notes]`: what no lab can collect by itself, as the settings of a switch or of a firmware."""
-    notes = document.content.get("notes", {})
-    if not isinstance(notes, dict):
-        document.problem(("notes",), "is not a table", 'Write [notes] and below it lines as switch = "...".')
-        return {}
-    for name, text in notes.items():
-        if isinstance(text, dict | list):
-            document.problem(("notes", name), "is not a text", f'Use a single value: {name} = "...".')
-    return {name: str(text) for name, text in notes.items()}
 
 
 def _loads(document: Document, file: Path) -> tuple[LoadEntry, ...]:

@@ -12,7 +12,8 @@ from loadstone.model.reading import FileTable, list_flags
 from loadstone.model.system import Clock, Reference, System
 from loadstone.model.target import Access
 from loadstone.model.topology import topologies
-from loadstone.platforms.registry import of_role, platform_kind
+from loadstone.platforms.registry import platform_kind
+from loadstone.platforms.roles import of_role
 from loadstone.run.criteria import DriverLimits
 from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.study.declaration import Declaration

@@ -13,7 +13,7 @@ from loadstone.run.disclosure import make_study_manifest
 from loadstone.run.executor import Listener
 from loadstone.run.judging import judge
 from loadstone.run.lifecycle import mark_after
-from loadstone.run.runner import Begin
+from loadstone.run.spec import Begin
 from loadstone.store.read import read_manifest, read_result, read_verdict
 from loadstone.store.study import StudyFolder, unfinished
 from loadstone.study.duet import refuse_impossible_duet, run_at_once

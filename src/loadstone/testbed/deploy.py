@@ -30,6 +30,8 @@ class DeploymentChoices:
     """Name of each role's service, by role; the empty name is no service."""
     threads: Mapping[str, int]
     """Threads of each role's service, by role."""
+    machine_threads: Mapping[str, int] = field(default_factory=dict)
+    """Threads of the service on single machines, by name, where they differ from those of the role."""
     tuning: Tuning = Tuning.DEFAULT
     mechanism: Mechanism = Mechanism.STATIC
     needs: ServerNeeds = WEB_NEEDS
@@ -59,11 +61,11 @@ class DeploymentChoices:
 
     def site_of(self, role: TopologyRole, machine: Machine) -> Site:
         """Returns the site of a role's service on a machine, without addresses of peers."""
-        return site_on(machine, role.threads or self.threads[role.name])
+        return site_on(machine, role.threads or self.machine_threads.get(machine.name, self.threads[role.name]))
 
 
 @dataclass(frozen=True)
-class Deployment:
+class StartedApplication:
     """An application that is up."""
 
     targets: tuple[Target, ...]
@@ -88,7 +90,7 @@ class StartedPeers:
 
 async def deploy(
     running: Running, topology: Topology, choices: DeploymentChoices, machines: MachinesByRole
-) -> Deployment:
+) -> StartedApplication:
     """Starts all services, the front after its peers and its load balancer last. Raises ServiceError and
     PlatformError.
     """
@@ -108,7 +110,7 @@ async def deploy(
         servers = tuple(target.http for target in targets if target.http is not None)
         site = replace(choices.site_of(topology.balancer, machine), servers=servers)
         targets = ((await start_service(running, machine, kind, site)).target,)
-    return Deployment(targets, data)
+    return StartedApplication(targets, data)
 
 
 async def _start_peers(

@@ -45,9 +45,9 @@ def downloads(sessions: int) -> tuple[str, ...]:
     return ("fileset", "downloads", "--sessions", str(sessions))
 
 
-def way_of(spec: MachineSpec) -> str:
+def way_of(*specs: MachineSpec) -> str:
     """How such machines reach the folder of one of them, in words."""
-    return "over NFSv4.1" if has_images(spec) else "by bind mounts on one kernel"
+    return "over NFSv4.1" if any(map(has_images, specs)) else "by bind mounts on one kernel"
 
 
 async def share(

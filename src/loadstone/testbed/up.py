@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -11,26 +11,45 @@ from loadstone.host.http import is_here
 from loadstone.measure.agent import AgentGauge
 from loadstone.measure.station import Meter
 from loadstone.measure.status import StatusMeter
-from loadstone.model.machine import PLAIN, PRIVATE, PUBLIC, MachineSpec, Placement
+from loadstone.model.front import STATION
+from loadstone.model.machine import PLAIN, PRIVATE, PUBLIC, Placement
 from loadstone.model.records.manifest import MachineFacts
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
+from loadstone.model.tile import Role
 from loadstone.model.topology import topology_of
 from loadstone.model.workload import WEB_NEEDS, ServerNeeds
 from loadstone.platforms.contract import Machine
-from loadstone.platforms.registry import described
 from loadstone.services import nginx, station
 from loadstone.services.kind import Program, ServiceKind
-from loadstone.testbed.context import LOOPBACK, TestbedContext, front_networks, open_testbed
+from loadstone.testbed.context import front_networks, open_testbed
 from loadstone.testbed.data import DataSet
-from loadstone.testbed.deploy import DeploymentChoices, MachinesByRole, deploy
-from loadstone.testbed.machines import STATION, PlannedMachine, planned_machines
+from loadstone.testbed.deploy import DeploymentChoices
+from loadstone.testbed.machines import (
+    PlannedMachine,
+    choose_threads,
+    describe_front,
+    describe_others,
+    planned_machines,
+)
 from loadstone.testbed.running import Running
-from loadstone.testbed.shared_folder import mounting, sharing
-from loadstone.testbed.software import with_software
 from loadstone.testbed.start import StartedService, site_on, start_service
-from loadstone.topologies.topology import Topology, TopologyRole
+from loadstone.testbed.system import PlacedApplication, PlannedSystem, start_system
+from loadstone.topologies.topology import Topology
+
+
+@dataclass
+class TileUp:
+    """A tile that is up."""
+
+    number: int
+    targets: dict[Role, Target] = field(default_factory=dict)
+    """Where users reach it: web, app, mail, idle."""
+    heartbeats: dict[str, Target] = field(default_factory=dict)
+    """Where its machines answer heartbeats, by name."""
+    roles: frozenset[str] = frozenset()
+    """Names of its machines and of the services on them, as monitors know them."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +81,8 @@ class Testbed:
     """The station that only exists in virtual time."""
     data: DataSet | None = None
     """What its application's database holds, and was filled with already."""
+    tiles: tuple[TileUp, ...] = ()
+    """Its tiles; empty for a system without tiles."""
 
     def facts(self) -> dict[str, MachineFacts]:
         """What its machines are made of, for the disclosure."""
@@ -117,57 +138,33 @@ async def reference_testbed(
 ) -> AsyncIterator[Testbed]:
     """An application of reference servers, or of those chosen in their places, on its machines."""
     topology = topology_of(needs.need)
-    choices = DeploymentChoices.from_system(topology, system, needs)
     planned = planned_machines(system, placement, needs)
+    machine_threads = choose_threads(planned, placement, system.threads)
+    choices = replace(DeploymentChoices.from_system(topology, system, needs), machine_threads=machine_threads)
+    application = PlacedApplication(topology, choices, {role.name: role.name for role in topology.roles})
     async with open_testbed(logs, fleet) as base:
         running = Running(base)
-        machines = await _create(base, topology, choices, planned)
-        deployment = await deploy(running, topology, choices, machines)
+        networks = _choose_networks(topology, planned)
+        started = await start_system(running, PlannedSystem([application], planned, networks))
         yield Testbed(
-            deployment.targets,
-            _described(topology, choices, planned, placement),
+            started.targets[topology.front.name],
+            _described(topology, choices, started.planned, placement),
             running.processes,
             running.dead,
             machines=base.machines,
             status=running.status,
-            data=deployment.data,
+            data=started.data,
         )
 
 
-async def _create(
-    base: TestbedContext, topology: Topology, choices: DeploymentChoices, planned: Sequence[PlannedMachine]
-) -> MachinesByRole:
-    """Creates the machines of an application with the software of their services. Raises ServiceError and
-    PlatformError.
-    """
-    roles = {role.name: role for role in topology.roles}
-    peer_roles = {role.name for role in topology.peers}
-    front_spec = planned[0].spec
-    networks_of_front = front_networks(machine.spec for machine in planned if machine.name.role in peer_roles)
-    machines: dict[str, list[Machine]] = {}
-    for machine in planned:
-        role = roles[machine.name.role]
-        spec = _equipped(machine.spec, role, topology, choices, front_spec)
-        # The load balancer is on this host's side, which reaches all machines.
-        networks = (PRIVATE,) if role.name in peer_roles else networks_of_front if role is topology.front else (PUBLIC,)
-        listen = base.hosts[0] if base.hosts and role.name in peer_roles else LOOPBACK
-        created = await base.machine(str(machine.name), spec, networks, listen)
-        machines.setdefault(role.name, []).append(created)
-    return machines
-
-
-def _equipped(
-    spec: MachineSpec, role: TopologyRole, topology: Topology, choices: DeploymentChoices, front_spec: MachineSpec
-) -> MachineSpec:
-    """Returns a role's machine with the programs of its service. Raises ServiceError and PlatformError."""
-    kind = choices.kind_of(role)
-    if kind is None:
-        return spec
-    if kind.shares_folder:
-        return sharing(spec, front_spec)
-    if role is topology.front and choices.shares_folder(topology):
-        kind = mounting(kind, spec)
-    return with_software(spec, kind, choices.mechanism if kind.mechanisms else None)
+def _choose_networks(topology: Topology, planned: Sequence[PlannedMachine]) -> Mapping[str, Sequence[str]]:
+    """Returns the networks of an application's machines, by role."""
+    peers = {role.name for role in topology.peers}
+    networks: dict[str, Sequence[str]] = dict.fromkeys(peers, (PRIVATE,))
+    networks[topology.front.name] = front_networks(machine.spec for machine in planned if machine.name.role in peers)
+    if topology.balancer is not None:  # it is on this host's side, which reaches all machines
+        networks[topology.balancer.name] = (PUBLIC,)
+    return networks
 
 
 def _described(
@@ -178,12 +175,8 @@ def _described(
     service = choices.services[front.name]
     by_service = f" ({service})" if front.choice == "service" and service != EMBEDDED else ""
     threads = choices.threads[front.name]
-    about = f"{topology.need} server{by_service}, {threads} threads, on {described(placement.machine)}"
-    named = {front.name} if placement.roles else set()
-    named |= {role.name for role in topology.peers[:1]}
-    about += "".join(
-        f"; {machine.name} on {described(machine.spec)}" for machine in planned if machine.name.role in named
-    )
+    about = f"{topology.need} server{by_service}, {threads} threads, on {describe_front(planned, placement)}"
+    about += describe_others(planned, placement, [role.name for role in topology.peers[:1]])
     balancer = choices.services[topology.balancer.name] if topology.balancer else ""
     return f"{about}; {balancer} distributes users over them" if balancer else about
 
@@ -198,7 +191,7 @@ async def station_testbed(
         running = Running(base)
         started = await _start_alike(running, layout, placement, kind, threads=1)
         meters = {service.machine.name: Meter(service.http, station.USAGE) for service in started}
-        about = f"{layout}, on {described(placement.machine)}"
+        about = _described_alike(layout, placement)
         targets = tuple(service.target for service in started)
         yield Testbed(targets, about, running.processes, running.dead, meters, base.machines)
 
@@ -212,9 +205,13 @@ async def file_testbed(
     async with open_testbed(logs, fleet) as base:
         running = Running(base)
         started = await _start_alike(running, layout, placement, kind, layout.workers)
-        about = f"{layout}, on {described(placement.machine)}"
+        about = _described_alike(layout, placement)
         targets = tuple(service.target for service in started)
         yield Testbed(targets, about, running.processes, running.dead, machines=base.machines)
+
+
+def _described_alike(layout: Station | FileServer, placement: Placement) -> str:
+    return f"{layout}, on {describe_front(planned_machines(layout, placement, WEB_NEEDS), placement)}"
 
 
 async def _start_alike(

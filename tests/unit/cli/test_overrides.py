@@ -16,6 +16,7 @@ from loadstone.cli.overrides import overrides_of
 from loadstone.cli.section_options import OptionPlace, PlacedOption
 from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import UsageError
+from loadstone.model.fault import FaultKind, PlannedFault
 from loadstone.model.load import Population
 from loadstone.model.system import Clock, Reference
 from loadstone.model.workload import WEB_NEEDS
@@ -184,6 +185,11 @@ OF_A_CALL: dict[str, tuple[list[str], Callable[[Any], object], object]] = {
         "[::1]:7799",
     ),
     "prometheus": (["--prometheus", "127.0.0.1:0"], lambda call: len(call.listeners), 1),
+    "fault": (
+        ["--fault", "db:kill-primary@3"],
+        lambda call: call.spec.fault,
+        PlannedFault(FaultKind.KILL_PRIMARY, 3, "db"),
+    ),
     "otlp": (["--otlp", "http://127.0.0.1:9"], lambda call: len(call.listeners), 1),
 }
 """Options that set nothing which a file could say, with what they set instead."""
@@ -341,6 +347,9 @@ def test_settings_of_single_machines_beside_a_file_are_in_force_and_disclosed(
         file.write('[machines.web]\nmemory = 300\n[machines.1.web]\npin = "0"\n')
     spec = outcome("--machine", "platform=vm,web.memory=700", "--machine", "backend.pin=1")
     assert spec.placement.roles == {"web": {"memory": "700"}, "1.web": {"pin": "0"}, "backend": {"pin": "1"}}
+    changed = outcome("--machine", "platform=vm,1.web.cpus=1,database.pin=1")
+    assert changed.placement.roles["1.web"] == {"pin": "0", "cpus": "1"}
+    assert changed.placement.roles["db"] == {"pin": "1"}
     assert spec.notes["overridden: machines.web.memory"] == "700 by --machine; in the file: 300"
     assert machines_of(spec.system, spec.placement, WEB_NEEDS)["web"].memory == 700  # type: ignore[arg-type]
 
@@ -386,6 +395,11 @@ def test_the_environment_replaces_and_the_command_line_comes_first(
 def test_a_question_of_the_file_is_replaced(outcome: Callable[..., Any]) -> None:
     spec = outcome("--start", "33", command="search")
     assert spec.declaration["start"] == 33
+
+
+def test_a_fault_applies_beside_the_file_of_a_run(outcome: Callable[..., RunSpec]) -> None:
+    assert outcome("--fault", "db:kill-primary@3").fault == PlannedFault(FaultKind.KILL_PRIMARY, 3, "db")
+    assert outcome().fault is None
 
 
 def test_the_load_of_several_workloads_is_not_replaced_by_one(

@@ -1,7 +1,9 @@
 """Tiles as declared: what they bear, when they start, what is refused; and the books they are audited by."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,8 @@ from loadstone.model.tile import Role, read_tile
 from loadstone.platforms.registry import read_machine
 from loadstone.run.criteria import mean_pause_s
 from loadstone.run.tiles.spec import TilesSpec, find_tile, parts_of_tile, plan_of, shipped_tiles, tile_loads
-from loadstone.testbed.tiles import TilesSystem, _machines
+from loadstone.run.tiles.tile_run import TilesRun, describe_placement
+from loadstone.testbed.tiles import TilesSystem, describe_machines
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares
 from tests.places import DATA, PROJECT
@@ -123,6 +126,7 @@ def test_only_the_classic_tile_at_full_length_is_judged_by_all_rules() -> None:
     whole = order(1)
     assert whole.profile.rigor == "full"
     assert replace(whole, phases=replace(whole.phases, steady_s=60)).profile.rigor == "reduced"
+    assert replace(whole, tile=replace(whole.tile, notes={"switch": "old"})).profile.rigor == "full"
 
 
 def outcomes(held: int, held_sum: int, in_doubt: int = 0) -> list[bool]:
@@ -155,12 +159,103 @@ def test_the_tile_in_the_document_is_one(tmp_path: Path) -> None:
     file = tmp_path / "tile.toml"
     file.write_text(block)
     tile = read_tile(file)
-    assert (tile.name, tile.machines.mail.memory, tile.run.stagger_s) == ("mine", 1024, 2)
+    assert (tile.name, tile.size(Role.MAIL).memory, tile.run.stagger_s) == ("mine", 1024, 2)
 
 
 def test_a_tile_is_headed_by_the_machines_of_its_roles() -> None:
     system = TilesSystem(read_tile(TINY), 1, read_machine("platform=vm"))
-    said = _machines(system)
+    said = describe_machines(system)
     for role in Role:
         assert f"{system.machine_of(1, role).memory} MiB" in said
         assert str(role) in said or "each role" in said
+
+
+def test_the_heading_names_the_tiles_whose_machines_differ() -> None:
+    roles = {"app": {"cpus": "4"}, "2.web": {"pin": "0"}}
+    system = TilesSystem(read_tile(TINY), 3, read_machine("platform=process"), machine_roles=roles)
+    assert describe_machines(system) == (
+        "web of tile 1, 3 and infra, db, mail, idle on process; web of tile 2 on process, pin 0; "
+        "app on process on 4 cores"
+    )
+
+
+def test_settings_of_all_machines_and_of_single_ones_replace_the_sizes_of_the_tile() -> None:
+    roles = {"db": {"disk": "0"}, "2.mail": {"cpus": "3"}}
+    system = TilesSystem(read_tile(TINY), 2, read_machine("platform=vm,memory=700"), machine_roles=roles)
+    assert {system.machine_of(1, role).memory for role in Role} == {700}
+    assert [system.machine_of(1, role).disk for role in (Role.DB, Role.MAIL, Role.IDLE)] == [0, 1024, 0]
+    assert [system.machine_of(number, Role.MAIL).cpus for number in (1, 2)] == [1, 3]
+
+
+FILE_MACHINES = """[machines]
+web = { memory = 192, pin = "1" }
+db.platform = "process"
+2.web = { memory = 800, pin = "0" }
+2.mail.cache = "writeback"
+"""
+
+
+@pytest.fixture
+def tile_with_machines(tmp_path: Path) -> Path:
+    """A tile's file with settings of single machines."""
+    file = tmp_path / "tile.toml"
+    file.write_text(TINY.read_text().partition("[machines]")[0] + FILE_MACHINES)
+    return file
+
+
+def test_a_tiles_file_sets_machines_by_role_and_by_tile(tile_with_machines: Path) -> None:
+    tile = find_tile(str(tile_with_machines))
+    system = TilesSystem(tile, 2, read_machine("platform=vm"), machine_roles={"web": {"memory": "300"}})
+    webs = [system.machine_of(number, Role.WEB) for number in (1, 2)]
+    assert [(web.memory, web.pin) for web in webs] == [(300, "1"), (300, "0")]
+    assert system.machine_of(1, Role.DB).declared == {}
+    spec = replace(order(2), tile=tile, machine=read_machine("platform=vm"))
+    assert spec.system.machine_of(2, Role.WEB).memory == 800
+    assert describe_placement(spec)["machines.db"] == {"platform": "process"}
+    assert set(describe_placement(spec)) == {
+        "machine",
+        "machines.web",
+        "machines.db",
+        "machines.2.web",
+        "machines.2.mail",
+    }
+    assert set(describe_placement(replace(spec, loads=tile_loads(1, None)))) == {
+        "machine",
+        "machines.web",
+        "machines.db",
+    }
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("webb = { cpus = 2 }", "unknown role"),
+        ("0.web = { cpus = 2 }", "`0` is not the number of a tile"),
+        ("web = { count = 2 }", "a tile has one machine of each role"),
+        ("web = { colour = 2 }", "unknown key"),
+    ],
+)
+def test_machines_that_a_tile_does_not_have_are_problems_of_its_file(tmp_path: Path, table: str, said: str) -> None:
+    file = tmp_path / "tile.toml"
+    file.write_text(TINY.read_text().partition("[machines]")[0] + f"[machines]\n{table}\n")
+    line = file.read_text().count("\n")
+    with pytest.raises(StudyError, match=rf"tile\.toml:{line}\b.*{said}"):
+        find_tile(str(file))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"roles": {"3.web": {"cpus": 1}}}, "There is no copy 3 of `web`. Its copies are 1 to 2."),
+        (
+            {"roles": {"database": {"cpus": 1}}},
+            "There is no machine `database` in this system. There are: web, infra, app, db, mail, idle.",
+        ),
+        ({"roles": {"web": {"count": 2}}}, "`web.count` cannot be set: it selects one machine. Use --tiles"),
+        ({"machine": read_machine("count=2")}, "`count` cannot be set: a tile has one machine of each role"),
+        ({"roles": {"2.db": {"disk": 9}}}, "A process has no `disk`. Use --machine 2.db.platform=vm"),
+    ],
+)
+def test_machines_that_no_tile_has_are_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        TilesRun(replace(order(2), **changes)).check()

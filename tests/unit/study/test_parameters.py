@@ -1,6 +1,7 @@
 """What a study varies, and study files that ask."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ from pydantic import TypeAdapter
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.model.fault import FaultKind, PlannedFault
 from loadstone.model.load import ArrivalProcess, Arrivals, Population, ProcessKind
+from loadstone.model.machine import Placement
 from loadstone.model.profile import PROFILES
 from loadstone.model.system import Reference, Station
 from loadstone.model.target import Addresses, Endpoint, Target
-from loadstone.run.runner import is_shipped
 from loadstone.run.spec import RunSpec, WorkloadLoad
+from loadstone.run.workload_run import is_shipped
 from loadstone.study.base import WorkloadRuns
 from loadstone.study.changes import MachineGrid
 from loadstone.study.file import read_study
@@ -52,6 +54,29 @@ def test_settings_change_the_specification_they_are_applied_to() -> None:
     assert (part.workload.pacing.mean_s, part.workload.pacing.kind) == (2, "cycle")
     assert not is_shipped(part.workload)
     assert is_shipped(SPEC.parts[0].workload)
+
+
+def test_each_platform_of_a_study_has_the_settings_of_the_front_that_fit_it() -> None:
+    roles = {"web": {"cpus": 3, "memory": 900}, "backend": {"pin": "0"}}
+    spec = replace(SPEC, placement=Placement(roles=roles))
+    native = apply(spec, {"platform": "process"})
+    assert native.placement.roles == {"web": {"cpus": 3}, "backend": {"pin": "0"}}
+    virtual = apply(spec, {"platform": "vm"})
+    assert virtual.placement.roles == roles
+    for changed in (native, virtual):
+        assert isinstance(changed.system, Reference)
+        assert changed.system.threads == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "selector"), [("machine.cpus", "web"), ("server.cores", "1.web"), ("backend.cpus", "backend")]
+)
+def test_a_setting_that_a_role_has_is_not_varied(name: str, selector: str) -> None:
+    spec = replace(SPEC, placement=Placement(roles={selector: {"cpus": 2}}))
+    with pytest.raises(UsageError, match=rf"cannot be varied: `{selector}.cpus` is set and has priority"):
+        apply(spec, {name: "4"})
+    other = "backend.cpus" if selector != "backend" else "machine.cpus"
+    assert apply(spec, {other: "4"}).placement.roles == spec.placement.roles
 
 
 def test_rates_stations_and_targets_are_settings_as_well() -> None:

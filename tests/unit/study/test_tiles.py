@@ -1,11 +1,16 @@
 """The search for the peak of tiles, against hosts whose capacity is known."""
 
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadstone.model.errors import UsageError
 from loadstone.model.records.verdict import Verdict
+from loadstone.run.tiles.spec import TilesSpec, find_tile, tile_loads
+from loadstone.study.base import TileRuns
 from loadstone.study.kinds.tiles.answer import TilesAnswer, TileTrial, tenths_in_words
 from loadstone.study.kinds.tiles.question import TilesPeak
 from loadstone.study.summary import RunRequest, RunSummary
@@ -80,3 +85,29 @@ def test_a_limit_on_tiles_is_said() -> None:
 
 def test_loads_in_words() -> None:
     assert [tenths_in_words(tenths) for tenths in (3, 10, 25)] == ["0.3 of a tile", "1 tile", "2.5 tiles"]
+
+
+def runs(most_tiles: int, **roles: dict[str, object]) -> TileRuns:
+    """Runs of a search with settings of single machines."""
+    tile = find_tile("laptop")
+    spec = TilesSpec("x", tile, tile_loads(1, None), tile.phases, "x", Path(), roles=roles)
+    return TileRuns(spec, most_tiles)
+
+
+def of_tenths(tenths: int) -> RunRequest:
+    return RunRequest("1", "laptop", {TENTHS: str(tenths)}, 1)
+
+
+def test_a_search_sets_the_machines_of_tiles_that_it_adds_later() -> None:
+    base = runs(3, **{"3.web": {"cpus": 1}, "db": {"cpus": 1}})
+    base.check(of_tenths(10))
+    assert set(base.make_spec(of_tenths(20), Path()).roles) == {"db"}
+    assert set(base.make_spec(of_tenths(30), Path()).roles) == {"3.web", "db"}
+    with pytest.raises(UsageError, match=r"There is no copy 4 of `web`\. Its copies are 1 to 3"):
+        runs(3, **{"4.web": {"cpus": 1}}).check(of_tenths(10))
+
+
+def test_a_search_on_other_machines_is_another_one() -> None:
+    assert runs(3).identity() == runs(3).identity()
+    assert runs(3).identity() != runs(3, web={"cpus": 1}).identity()
+    assert runs(3, web={"cpus": 1}).declared()["placement"]["machines.web"] == {"cpus": 1}

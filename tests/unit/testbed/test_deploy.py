@@ -18,7 +18,7 @@ from loadstone.services import reference
 from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.testbed import deploy as module
 from loadstone.testbed.context import open_testbed
-from loadstone.testbed.deploy import Deployment, DeploymentChoices, deploy
+from loadstone.testbed.deploy import DeploymentChoices, StartedApplication, deploy
 from loadstone.testbed.running import Running
 from loadstone.testbed.start import start_service
 from loadstone.topologies import events, tile, web
@@ -42,10 +42,10 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def put_up(
     folder: Path, topology: Topology, choices: DeploymentChoices, copies: int = 1, same: Mapping[str, str] | None = None
-) -> Deployment:
+) -> StartedApplication:
     """Deploys an application on machines named as its roles, of which some are the machines of others."""
 
-    async def play() -> Deployment:
+    async def play() -> StartedApplication:
         async with open_testbed(folder) as base:
             machines: dict[str, Sequence[Machine]] = {}
             for role in reversed(topology.roles):

@@ -5,10 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import MachineSpec
+from loadstone.model.machine import MINIMAL, MachineSpec
+from loadstone.model.system import Reference
 from loadstone.model.tile import Role, read_tile
-from loadstone.testbed.tiles import TilesSystem, TilesUp, place_name, tiles_testbed
+from loadstone.platforms.registry import read_machine
+from loadstone.testbed.system import prepare_machines
+from loadstone.testbed.tiles import TilesSystem, plan_tile, tiles_testbed
+from loadstone.testbed.up import Testbed
 from tests.places import DATA
 from tests.unit.testbed.recorder import RECORDED, Recorder
 
@@ -17,8 +22,8 @@ MACHINE = MachineSpec(platform=RECORDED)
 NAMES = [f"tile{number}-{role}" for number in (1, 2) for role in ("web", "infra", "app", "db", "mail", "idle")]
 
 
-def put_up(folder: Path, system: TilesSystem) -> TilesUp:
-    async def play() -> TilesUp:
+def put_up(folder: Path, system: TilesSystem) -> Testbed:
+    async def play() -> Testbed:
         async with tiles_testbed(system, folder) as up:
             return up
 
@@ -73,4 +78,16 @@ def test_machines_with_memory_of_their_own_have_the_size_of_their_role(recorder:
 
 
 def test_names_say_tile_and_role() -> None:
-    assert [place_name(number, role) for number in (1, 2) for role in Role] == NAMES
+    assert [str(machine.name) for machine in TilesSystem(TILE, 2, MachineSpec()).plan_machines()] == NAMES
+
+
+def test_a_tiles_machines_have_the_programs_of_all_services_that_run_on_them() -> None:
+    machine = read_machine("platform=vm")
+    tiles = TilesSystem(TILE, 1, machine, Reference(1, ServiceChoices(database="postgresql", store="nfs")))
+    specs = {Role(name.role): spec for name, spec in prepare_machines(plan_tile(tiles, 1)).items()}
+    images = {role: spec.image for role, spec in specs.items()}
+    assert "postgresql" in images[Role.DB]
+    assert "nfs-ganesha" in images[Role.INFRA]
+    assert "nfs" in images[Role.WEB]
+    assert {images[role] for role in (Role.APP, Role.MAIL, Role.IDLE)} == {MINIMAL}
+    assert specs[Role.DB].memory == TILE.size(Role.DB).memory

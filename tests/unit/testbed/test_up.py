@@ -12,11 +12,15 @@ import pytest
 from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import LoadstoneError, PlatformError, ServiceError, UsageError
 from loadstone.model.machine import MachineSpec, Placement
+from loadstone.model.service import ServiceRole
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Endpoint, Target
 from loadstone.model.workload import WEB_NEEDS, ServerNeeds
 from loadstone.platforms.contract import Attachment
-from loadstone.platforms.registry import read_machine, role_settings
+from loadstone.platforms.registry import read_machine
+from loadstone.platforms.roles import role_settings
+from loadstone.services.kind import ServiceKind
+from loadstone.testbed import system
 from loadstone.testbed.context import front_networks, open_testbed
 from loadstone.testbed.machines import machines_of
 from loadstone.testbed.up import Testbed, external_testbed, reference_testbed, station_testbed, testbed_of
@@ -239,11 +243,63 @@ def test_machines_are_set_by_role_and_by_copy() -> None:
     ("roles", "said"),
     [
         ({"mail": {"cpus": 1}}, "There is no machine `mail` in this system. There are: web, backend."),
-        ({"2.web": {"cpus": 1}}, "There is no copy 2 of `web`. There are 1, counted from 1."),
+        ({"2.web": {"cpus": 1}}, "There is no copy 2 of `web`. It has one machine."),
         ({"x.web": {"cpus": 1}}, "There is no copy x of `web`"),
-        ({"backend": {"memory": 900}}, "has no `memory`"),
+        ({"backend": {"memory": 900}}, "A process has no `memory`. Use --machine backend.platform="),
+        ({"backend": {"count": 2}}, "`backend.count` cannot be set: it selects one machine. Only `web` has several"),
     ],
 )
 def test_settings_of_a_machine_that_is_not_there_are_refused(roles: dict[str, dict[str, Any]], said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
         machines_of(Reference(1), Placement(roles=roles), WEB_NEEDS)
+
+
+@pytest.mark.parametrize(
+    ("roles", "about"),
+    [
+        ({}, "2 recorded machines of 2 CPUs and 512 MiB; backend on recorded machine of 1 CPU and 512 MiB"),
+        (
+            {"web": {"cpus": 1}, "1.backend": {"memory": 128}},
+            "2 recorded machines of 1 CPU and 512 MiB; backend on recorded machine of 1 CPU and 128 MiB",
+        ),
+        (
+            {"2.web": {"cpus": 4}},
+            "recorded machine of 2 CPUs and 512 MiB; web-2 on recorded machine of 4 CPUs and 512 MiB; "
+            "backend on recorded machine of 1 CPU and 512 MiB",
+        ),
+    ],
+)
+def test_a_system_is_headed_by_the_sizes_that_its_machines_have(
+    tmp_path: Path, recorder: Recorder, roles: dict[str, dict[str, Any]], about: str
+) -> None:
+    placement = Placement(MACHINE.model_copy(update={"cpus": 2, "count": 2}), MACHINE, roles)
+    testbed = put_up(tmp_path, placement)
+    assert testbed.about == f"web server, 2 threads, on {about}"
+
+
+def test_a_copy_has_as_many_threads_as_cpus_where_the_others_have(tmp_path: Path, recorder: Recorder) -> None:
+    placement = Placement(MACHINE.model_copy(update={"cpus": 2, "count": 2}), MACHINE, {"2.web": {"cpus": 4}})
+    put_up(tmp_path, placement)
+    assert [option(recorder.commands[f"web-{at}"], "--threads") for at in (1, 2)] == ["2", "4"]
+    other = Placement(placement.machine.model_copy(update={"cpus": 3}), MACHINE, {"2.web": {"cpus": 4}})
+    put_up(tmp_path, other)
+    assert option(recorder.commands["web-2"], "--threads") == "2"
+
+
+def test_a_database_has_as_many_threads_as_the_cpus_that_are_set_for_it(tmp_path: Path, recorder: Recorder) -> None:
+    put_up(tmp_path, Placement(MACHINE, MACHINE, {"db": {"cpus": 3}}), DEALERSHIP)
+    assert option(recorder.commands["database"], "--threads") == "3"
+
+
+def test_the_heading_names_the_memory_that_services_take(
+    tmp_path: Path, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def with_more(spec: MachineSpec, kind: ServiceKind, _: object) -> MachineSpec:
+        return spec.model_copy(update={"memory": 1300}) if kind.role == ServiceRole.WEB else spec
+
+    monkeypatch.setattr(system, "with_software", with_more)
+    copies = Placement(MACHINE.model_copy(update={"cpus": 2, "count": 2}), MACHINE, {"2.web": {"cpus": 1}})
+    assert put_up(tmp_path, copies).about == (
+        "web server, 2 threads, on recorded machine of 2 CPUs and 1300 MiB; "
+        "web-2 on recorded machine of 1 CPU and 1300 MiB; backend on recorded machine of 1 CPU and 512 MiB"
+    )

@@ -229,6 +229,8 @@ class Manifest:
     was_alone: bool = True
     """Whether no other measurement ran on this machine at its start."""
     power: tuple[PowerRecord, ...] = ()
+    faults: tuple[str, ...] = ()
+    """Faults that were injected, a sentence for each iteration."""
     schema: int = MANIFEST_SCHEMA
 
     @property

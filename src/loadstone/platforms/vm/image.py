@@ -24,6 +24,10 @@ RECIPE = b"3"
 SUITE = "bookworm"
 PACKAGES = ("nginx-light",)
 """What every `debian` machine has; its name adds others."""
+QCOW2_SIZE_END = 32
+"""End of the virtual size in the header of a qcow2 file, a big-endian number of eight bytes (docs/interop/qcow2.txt of
+QEMU).
+"""
 SPARE_MIB = 512
 """Free space on a root disk as made; `disk` asks for more."""
 FIXED = ("SOURCE_DATE_EPOCH=0", "E2FSPROGS_FAKE_TIME=1")
@@ -168,10 +172,19 @@ def _data_disk(size_mib: int) -> Path:
 
 
 def overlay(base: Path, into: Path, size_mib: int) -> None:
-    """A disk that holds what is written to it and reads all else from `base`; raises PlatformError."""
+    """Creates a disk that holds what is written to it and reads all else from `base`, of at least the size of `base`: a
+    shorter disk would cut its file system. Raises PlatformError.
+    """
     argv = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(base), str(into)]
-    size = [f"{size_mib}M"] if size_mib else []
+    size = [f"{size_mib}M"] if size_mib << 20 > read_disk_size(base) else []
     run_tool([*argv, *size], into.parent, "Install it: `apt-get install qemu-utils`.")
+
+
+def read_disk_size(file: Path) -> int:
+    """Returns the bytes that a qcow2 disk has for its machine, from its header."""
+    with file.open("rb") as disk:
+        header = disk.read(QCOW2_SIZE_END)
+    return int.from_bytes(header[QCOW2_SIZE_END - 8 :], "big")
 
 
 def unknown_image(name: str) -> str:

@@ -11,11 +11,6 @@ from loadstone.report.section import ReportContext, ReportSection
 def blocks(context: ReportContext) -> Iterator[Block]:
     """Lists of facts, the long ones folded."""
     manifest = context.result.manifest
-    machines = [
-        (name, _machine(facts))
-        for name, facts in manifest.machines.items()
-        if facts.platform or "software" in facts.facts
-    ]
     yield Heading("Configuration", 2, "configuration")
     yield Facts(
         [
@@ -26,8 +21,9 @@ def blocks(context: ReportContext) -> Iterator[Block]:
             *_driver_cores(manifest),
             ("seal", context.seal.state),
             *((f"host {name}", _host(host)) for name, host in manifest.hosts.items()),
-            *machines,
+            *((f"machine {name}", _machine(facts)) for name, facts in manifest.machines.items()),
             *([("data", manifest.data)] if manifest.data else []),
+            *(("fault", fault) for fault in manifest.faults),
             *noted(manifest.notes),
             *versions_and_host(manifest.versions, manifest.host),
         ]

@@ -10,11 +10,11 @@ from loadstone.model.records.result import Result
 from loadstone.model.records.sample import Sample
 from loadstone.model.records.verdict import TilesVerdict
 from loadstone.model.records.workload_id import TileLoadKind
+from loadstone.model.role import MachineRole
 from loadstone.model.tile import Role
 from loadstone.page.blocks import Block, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
 from loadstone.report.rules_table import rules_table
 from loadstone.report.section import ReportContext, ReportSection
-from loadstone.testbed.tiles import place_name
 
 SHOWN = {
     TileLoadKind.WEB: ("download",),
@@ -52,7 +52,7 @@ def _tile(result: Result, entry: TileEntry) -> Iterator[Block]:
     text = [Column("what it is", ColumnKind.TEXT), Column("networks", ColumnKind.TEXT)]
     columns = [Column("machine"), *text, Column("CPU, cores"), Column("memory, MiB")]
     samples = _samples(result, entry.number)
-    machines = [_machine(result.manifest, place_name(entry.number, role), samples) for role in Role]
+    machines = [_machine(result.manifest, str(MachineRole(role, tile=entry.number)), samples) for role in Role]
     yield Table(columns, machines)
 
 

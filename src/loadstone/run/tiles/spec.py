@@ -7,20 +7,22 @@ from pathlib import Path
 
 from loadstone.judge.consolidation import Maxima
 from loadstone.model.errors import UsageError
-from loadstone.model.fleet import FleetSpec
 from loadstone.model.load import Population, RateCurve
 from loadstone.model.machine import MachineSpec
 from loadstone.model.profile import Phases, Profile, Rigor
 from loadstone.model.records.workload_id import LoadPhase, TileLoadKind, WorkloadId
-from loadstone.model.service import EMBEDDED
+from loadstone.model.selector import RoleSettings
+from loadstone.model.system import Reference
 from loadstone.model.tile import IDLE_S, Role, Tile, TileLoad, read_tile
 from loadstone.model.workload import Published, Workload
 from loadstone.model.workload.values import TableValues
-from loadstone.platforms.registry import RoleSettings
-from loadstone.run.criteria import DRIVER_LIMITS, DriverLimits, mean_pause_s
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.platforms.registry import machine_kind
+from loadstone.run.criteria import mean_pause_s
+from loadstone.run.plan import LOGGED, Part, Timing, make_plan
 from loadstone.run.seeds import seed_of_tile
-from loadstone.testbed.tiles import TilesSystem, TileUp
+from loadstone.run.spec import DeploymentSpec
+from loadstone.testbed.tiles import EMBEDDED_SERVICES, TilesSystem
+from loadstone.testbed.up import TileUp
 from loadstone.topologies.dealership import DEALERS_PER_RATE
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares
@@ -46,10 +48,10 @@ def find_tile(name: str) -> Tile:
     """A tile by its name or file; raises UsageError and StudyError."""
     known = shipped_tiles()
     if name in known:
-        return read_tile(known[name])
+        return read_tile(known[name], machine_kind())
     if not name.endswith(".toml"):
         raise UsageError(f"There is no tile `{name}`. Use one of {', '.join(known)}, or your own file.")
-    return read_tile(Path(name))
+    return read_tile(Path(name), machine_kind())
 
 
 def maxima_of_tile(tile: Tile) -> Maxima:
@@ -102,8 +104,8 @@ HOST_GROUP = "host"
 
 
 @dataclass(frozen=True)
-class TilesSpec:
-    """What to run."""
+class TilesSpec(DeploymentSpec):
+    """What to run: tiles under all their loads. With a power meter, a phase of active idle follows the load."""
 
     name: str
     tile: Tile
@@ -113,23 +115,17 @@ class TilesSpec:
     results: Path
     seed: int = 1
     machine: MachineSpec = field(default_factory=MachineSpec)
-    database: str = EMBEDDED
-    """Service that keeps the application's data."""
-    imap: str = EMBEDDED
-    """Service that keeps the mail."""
-    store: str = EMBEDDED
-    """How the web role gets its downloads of the infra role."""
+    services: Reference = EMBEDDED_SERVICES
+    """Services of all tiles."""
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Names of groups that tiles are in, by grouping, one a tile."""
-    power: tuple[str, ...] = ()
-    """Meters, as `server=rapl`; with one, a phase of active idle follows the load."""
-    key: str = ""
-    """Which run of a search it is."""
-    driver_limits: DriverLimits = DRIVER_LIMITS
-    fleet: FleetSpec | None = None
-    """Hosts for tiles and their drivers; without them all is here."""
     roles: RoleSettings = field(default_factory=dict)
-    """Settings of single machines, by role or by tile and role, as `2.web`."""
+    """Settings of single machines, by selector, which replace those of the tile."""
+
+    @property
+    def software(self) -> dict[str, str]:
+        """Services that a tile may choose, by what they are."""
+        return {choice: self.services.service_for(choice) for choice in ("database", "imap", "store")}
 
     @property
     def system(self) -> TilesSystem:
@@ -138,9 +134,7 @@ class TilesSpec:
             self.tile,
             len(self.loads),
             self.machine,
-            self.database,
-            self.imap,
-            self.store,
+            self.services,
             heartbeats=bool(self.power),
             hosts=self.groups.get(HOST_GROUP, ()),
             machine_roles=self.roles,
@@ -159,7 +153,7 @@ class TilesSpec:
     @property
     def profile(self) -> Profile:
         """What verdicts may claim: all rules where the tile's own lengths are those of the classic one."""
-        is_full = self.tile == find_tile("classic") and self.phases == self.tile.phases
+        is_full = replace(self.tile, notes={}) == find_tile("classic") and self.phases == self.tile.phases
         about = f"{self.tile.header.title}, all workloads in one window of {self.phases.steady_s:g} s"
         return Profile(self.profile_name, about, self.phases, 1, Rigor.FULL if is_full else Rigor.REDUCED)
 
@@ -242,7 +236,8 @@ PLAYED_BY = {
 
 def plan_of(spec: TilesSpec, number: int, parts: tuple[TilePart, ...], up: TileUp | None) -> dict[str, object]:
     """The plan of one driver; without targets where the tile is not up yet."""
-    timing = Timing(spec.phases_of(number), seed_of_tile(spec.seed, number), 1)
+    logged = 0 if spec.fault is None else LOGGED
+    timing = Timing(spec.phases_of(number), seed_of_tile(spec.seed, number), 1, logged)
     planned = [Part(part.workload, part.load, (up.targets[part.role],) if up else (), part.curve) for part in parts]
     return make_plan(planned, timing)
 

@@ -1,0 +1,217 @@
+"""A run of workloads as a deployment of one system."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from loadstone.fleet.open import OpenFleet
+from loadstone.host.cores import cores_beside
+from loadstone.measure.agent import checked
+from loadstone.model.errors import UsageError
+from loadstone.model.figures import Criteria
+from loadstone.model.machine import MachineSpec
+from loadstone.model.records.manifest import Manifest, ProfileRecord
+from loadstone.model.system import Clock, Reference
+from loadstone.model.target import Target
+from loadstone.model.topology import topology_of
+from loadstone.model.workload import WEB_NEEDS, ServerNeeds, Workload
+from loadstone.platforms.cores import cores_taken
+from loadstone.run import preflight
+from loadstone.run.criteria import make_criteria
+from loadstone.run.deployment import AuditedSystem, Round, RoundJobs
+from loadstone.run.disclosure import declarations, make_manifest, placement_record, system_record
+from loadstone.run.driver import check_plan
+from loadstone.run.executor import DriverJob
+from loadstone.run.plan import LOGGED, Part, Timing, data_sessions, make_plan, source_addresses
+from loadstone.run.seeds import seed_of_iteration
+from loadstone.run.spec import Beginning, RunSpec, WorkloadLoad
+from loadstone.services.registry import refuse_unfit
+from loadstone.store.folder import ResultFolder
+from loadstone.testbed import Testbed, testbed_of
+from loadstone.testbed.machines import PlannedMachine, planned_machines
+from loadstone.workloads import is_unchanged, load, shipped
+
+Parts = tuple[WorkloadLoad, ...]
+
+
+@dataclass(frozen=True)
+class WorkloadRun:
+    """Workloads on one system, one after the other or together, each as often as the profile says."""
+
+    spec: RunSpec
+
+    @property
+    def results(self) -> Path:
+        """Folder in which the result's folder is created."""
+        return self.spec.results
+
+    @property
+    def authority(self) -> str | None:
+        """Certificate to trust, as PEM, of a system that others run."""
+        return self.spec.system.authority_pem if isinstance(self.spec.system, Target) else None
+
+    def check(self) -> None:
+        """Raises LoadstoneError for what cannot be run, before anything is started."""
+        spec = self.spec
+        if not spec.placement.is_plain and (isinstance(spec.system, Target) or spec.clock is Clock.VIRTUAL):
+            raise UsageError("A machine is declared, but this system is managed elsewhere. Remove the machine.")
+        if spec.fleet is not None and spec.clock is Clock.VIRTUAL:
+            raise UsageError(
+                "--virtual cannot be combined with --fleet: virtual time runs in this process only. Remove one of them."
+            )
+        if isinstance(spec.system, Reference):
+            refuse_unfit(spec.system, spec.needs)
+        self.plan_machines()
+        for url in spec.agents:
+            checked(url)
+        for parts in spec.rounds:
+            plan = _plan(spec, parts, 1, _placeholders(spec))
+            if not all(is_shipped(part.workload) for part in parts):
+                check_plan(plan)
+
+    def plan_machines(self) -> Sequence[PlannedMachine]:
+        """Returns the machines that the lab starts. Raises UsageError."""
+        spec = self.spec
+        if isinstance(spec.system, Target) or spec.clock is Clock.VIRTUAL:
+            return ()
+        needs = spec.needs if isinstance(spec.system, Reference) else WEB_NEEDS
+        return planned_machines(spec.system, spec.placement, needs)
+
+    @property
+    def declared_machines(self) -> Sequence[MachineSpec]:
+        """Returns the machines as declared for all roles; empty where the lab starts none."""
+        placement = self.spec.placement
+        return (placement.machine, placement.backend) if self.plan_machines() else ()
+
+    def declare_manifest(self) -> Manifest:
+        """Returns the manifest of a run that begins now."""
+        spec = self.spec
+        return make_manifest(
+            name=spec.name,
+            profile=ProfileRecord.from_profile(spec.profile),
+            seed=spec.seed,
+            driver_threads=spec.threads,
+            joining_drivers=spec.joining.drivers if spec.joining else 0,
+            together=spec.together,
+            clock=spec.clock,
+            key=spec.key,
+            system=system_record(spec.system),
+            placement=placement_record(spec.placement),
+            notes=spec.notes,
+            target="not up yet",
+            verify_certificates=not isinstance(spec.system, Target) or spec.system.verify,
+            criteria=criteria_of(spec),
+            declarations=declarations((part.workload.name, part.workload) for part in spec.parts),
+        )
+
+    def choose_cores(self) -> str:
+        """Returns the cores that machines with assigned cores leave to the driver; empty where none has any, or they
+        leave fewer than the driver's threads.
+        """
+        machines = [*self.declared_machines, *(machine.spec for machine in self.plan_machines())]
+        return cores_beside(set().union(*map(cores_taken, machines)), self.spec.threads)
+
+    async def check_target(self) -> tuple[str, ...]:
+        """Checks a system that others run; returns notices about the route to it. Raises LoadstoneError."""
+        spec = self.spec
+        if not isinstance(spec.system, Target):
+            return ()
+        seen = await preflight.check_target(spec.system, [part.workload for part in spec.parts])
+        return (*seen, *_notices(spec, spec.system))
+
+    def open(self, logs: Path, fleet: OpenFleet | None) -> AbstractAsyncContextManager[Testbed]:
+        """Puts the system up; it is down when the block ends."""
+        spec = self.spec
+        return testbed_of(spec.system, spec.clock, logs, spec.placement, _needs_with_files(spec), fleet)
+
+    def plan_rounds(self) -> Sequence[Round]:
+        """Returns every iteration of every workload."""
+        spec = self.spec
+        return [
+            Round(spec.profile.phases, partial(_jobs, spec, parts, iteration), _beginning(spec, parts, iteration))
+            for parts in spec.rounds
+            for iteration in range(1, spec.profile.iterations + 1)
+        ]
+
+
+def is_shipped(workload: Workload) -> bool:
+    """Whether a workload is one that comes with the program, unchanged."""
+    name = workload.header.name
+    is_ours = shipped().get(name) == workload.folder and is_unchanged(name)
+    return is_ours and workload == load(f"{name}:{workload.mix_name}")
+
+
+def criteria_of(spec: RunSpec) -> tuple[Criteria, ...]:
+    """What each workload of a run is held to."""
+    is_ours = isinstance(spec.system, Reference)
+    return tuple(
+        make_criteria(part.workload, spec.profile, part.load, is_shipped(part.workload), spec.driver_limits, is_ours)
+        for part in spec.parts
+    )
+
+
+def _needs_with_files(spec: RunSpec) -> ServerNeeds:
+    """What the workloads want of the reference servers, with the sessions that each workload's files are for."""
+    if not isinstance(spec.system, Reference):
+        return WEB_NEEDS
+    with_files = [part for part in spec.parts if part.workload.name in topology_of(spec.need).file_sets]
+    phases = spec.profile.phases
+    file_sets = {part.workload.name: data_sessions(part.workload, part.load, phases) for part in with_files}
+    return replace(spec.needs, file_sets=file_sets)
+
+
+def _notices(spec: RunSpec, target: Target) -> Iterator[str]:
+    """What a run itself does on the way to its target that its users may not expect, as sentences."""
+    if target.identity is not None:
+        yield f"Users show the client certificate {target.identity.certificate}."
+    if not target.is_local:
+        return
+    parts = [Part(part.workload, part.load, (target,)) for part in spec.parts]
+    most = max(source_addresses(part, spec.profile.phases) for part in parts)
+    if most > 1:
+        last = f"127.0.0.{most}"
+        yield (
+            f"Users come from {most} source addresses, 127.0.0.1 to {last}. "
+            "The server may see a user under several addresses."
+        )
+
+
+def _jobs(spec: RunSpec, parts: Parts, iteration: int, testbed: Testbed, folder: ResultFolder) -> RoundJobs:
+    """Returns the driver of one iteration, and the application where workloads want it audited."""
+    folders = {part.workload.name: folder.run(part.workload.name, iteration) for part in parts}
+    audited = {
+        part.workload.header.audit: folders[part.workload.name]
+        for part in parts
+        if part.workload.header.audit is not None and isinstance(spec.system, Reference)
+    }
+    job = DriverJob(" + ".join(folders), _plan(spec, parts, iteration, testbed.targets), folders)
+    return RoundJobs([job], [AuditedSystem(testbed.targets[0], audited)] if audited else [])
+
+
+def _plan(spec: RunSpec, parts: Parts, iteration: int, targets: tuple[Target, ...]) -> dict[str, Any]:
+    logged = LOGGED if spec.fault is not None else 0
+    timing = Timing(spec.profile.phases, seed_of_iteration(spec.seed, iteration), spec.threads, logged)
+    return make_plan([Part(part.workload, part.load, targets) for part in parts], timing)
+
+
+def _beginning(spec: RunSpec, parts: Parts, iteration: int) -> Beginning:
+    return Beginning(
+        workload=" + ".join(part.workload.name for part in parts),
+        load=" + ".join(str(part.load) for part in parts),
+        iteration=iteration,
+        iterations=spec.profile.iterations,
+        seconds=spec.profile.phases.total_s,
+        waits_for=f"{spec.joining.drivers} drivers to join at {spec.joining.address}" if spec.joining else "",
+    )
+
+
+def _placeholders(spec: RunSpec) -> tuple[Target, ...]:
+    """Stands for what is not up yet while plans are checked: the reference server has both sides, a station one."""
+    if isinstance(spec.system, Target):
+        return (spec.system,)
+    if spec.clock is Clock.VIRTUAL:
+        return ()
+    return (Target.parse(["http://localhost:1"] + ["https://localhost:1"] * isinstance(spec.system, Reference)),)

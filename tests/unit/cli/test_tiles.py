@@ -1,0 +1,78 @@
+"""What the options of `tiles` become: the same tags, faults and machines as those of `run`."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadstone.cli import tiles
+from loadstone.cli.exits import Exit
+from loadstone.cli.main import main
+from loadstone.model.choices import ServiceChoices
+from loadstone.model.fault import FaultKind, PlannedFault
+from loadstone.model.system import Reference
+from loadstone.run.tiles.spec import TilesSpec
+from tests.places import DATA
+
+
+@pytest.fixture
+def specs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[TilesSpec]:
+    """Specifications of the runs that commands would have made."""
+    kept: list[TilesSpec] = []
+
+    def keep(spec: TilesSpec, *_: object) -> tuple[Path, Exit]:
+        kept.append(spec)
+        return tmp_path, Exit.PASS
+
+    monkeypatch.setattr(tiles, "carry_out", keep)
+    return kept
+
+
+def call(*words: str) -> Any:
+    """Calls the command; returns its exit code."""
+    with pytest.raises(SystemExit) as end:
+        main(["tiles", *words])
+    return end.value.code
+
+
+def test_tags_faults_machines_and_services_are_part_of_what_is_run(specs: list[TilesSpec]) -> None:
+    options = ("--tiles", "2", "--tag", "a=b", "--fault", "2.db:kill-primary@3", "--machine", "app.cpus=4,2.web.pin=0")
+    assert call(*options, "--database", "postgresql", "--imap", "dovecot", "--store", "nfs") == 0
+    (spec,) = specs
+    assert spec.notes == {"a": "b"}
+    assert spec.fault == PlannedFault(FaultKind.KILL_PRIMARY, 3, "2.db")
+    assert spec.roles == {"app": {"cpus": "4"}, "2.web": {"pin": "0"}}
+    assert spec.services == Reference(1, ServiceChoices(database="postgresql", store="nfs"), "dovecot")
+    assert spec.software == {"database": "postgresql", "imap": "dovecot", "store": "nfs"}
+
+
+def test_notes_of_a_tiles_file_stand_next_to_tags_which_replace_them(specs: list[TilesSpec], tmp_path: Path) -> None:
+    file = tmp_path / "tile.toml"
+    file.write_text((DATA / "tiny-tile.toml").read_text() + '\n[notes]\nswitch = "old"\nport = 4\n')
+    assert call("--tile", str(file), "--tag", "switch=new") == 0
+    assert specs[0].notes == {"switch": "new", "port": "4"}
+    file.write_text((DATA / "tiny-tile.toml").read_text() + "\n[notes]\nports = [1, 2]\n")
+    assert call("--tile", str(file)) == 2
+
+
+def test_without_options_a_tile_has_the_reference_servers_and_no_fault(specs: list[TilesSpec]) -> None:
+    assert call() == 0
+    (spec,) = specs
+    assert (spec.notes, spec.fault, spec.roles) == ({}, None, {})
+    assert set(spec.software.values()) == {"embedded"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--tag", "release"), "`release` is not NAME=TEXT"),
+        (("--fault", "kill@3"), "`kill@3` is not a valid fault"),
+        (("--database", "oracle"), "oracle"),
+    ],
+)
+def test_values_that_are_not_valid_are_refused(
+    specs: list[TilesSpec], options: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(*options) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert specs == []
