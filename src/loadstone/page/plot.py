@@ -96,6 +96,14 @@ class BarPlot:
 
 
 @dataclass(frozen=True)
+class PairedBarPlot:
+    """Bars of several series beside each other, with intervals: rows of {name, series, value, low, high}."""
+
+    x_title: str
+    rows: FigureRows
+
+
+@dataclass(frozen=True)
 class HeatPlot:
     """Cells over time, one row a name: rows of {from, to, name, value}; 0 is calm, 1 and beyond is red."""
 
@@ -114,4 +122,4 @@ class CrowdPlot:
     bands: FigureRows = ()
 
 
-AnyPlot = CrowdPlot | Plot | DifferencePlot | TimePlot | PercentilePlot | BarPlot | HeatPlot
+AnyPlot = CrowdPlot | Plot | DifferencePlot | TimePlot | PercentilePlot | BarPlot | PairedBarPlot | HeatPlot

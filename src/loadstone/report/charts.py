@@ -13,6 +13,7 @@ from loadstone.page.plot import (
     DifferencePlot,
     FigureRows,
     HeatPlot,
+    PairedBarPlot,
     PercentilePlot,
     Plot,
     TimePlot,
@@ -32,13 +33,14 @@ GREY, RED, GREEN = "#8a8f98", "#c94f4f", "#3a9d5d"
 OUTCOMES = {"pass": GREEN, "fail": RED, "invalid": "#d9822b"}
 """Colors of points by the verdict of their run."""
 WIDTH, HEIGHT = 420, 170
+PAIRED_BAR_HEIGHT = 18
 PADDING = {"left": 14, "top": 5, "right": 5, "bottom": 5}
 """Points about a picture; on the left more, for browsers' fonts may be wider than the ones it was measured with."""
 ROOM: ChartSpec = {"columnPadding": 30, "labelLimit": 190}
 """Points between series of a legend: browsers' fonts may be wider than the ones it was measured with."""
 LEGEND_COLUMNS = 3
 """Series side by side in a legend: more would take the picture's width from it."""
-COUNTED = ("run", "pair", "search")
+COUNTED = ("run", "pair", "search", "cores", "CPUs of all machines")
 """Axes on which there is nothing between two whole numbers."""
 STEADY = "steady state"
 MOST_POINTS = 2000
@@ -58,6 +60,8 @@ def draw(plot: AnyPlot, width: int = WIDTH) -> str:
             return _svg(_percentiles(plot), width)
         case BarPlot():
             return _svg(_bars(plot), width, height=15 * len({row["name"] for row in plot.rows}))
+        case PairedBarPlot():
+            return _svg(_paired_bars(plot), width, height=PAIRED_BAR_HEIGHT * max(2, len(plot.rows)))
         case CrowdPlot():
             return _svg(_crowds(plot), width)
         case HeatPlot():
@@ -189,6 +193,20 @@ def _bars(plot: BarPlot) -> ChartSpec:
         "order": _channel("rank:Q"),
     }
     return _mark(plot.rows, "bar", bar, height=10)
+
+
+def _paired_bars(plot: PairedBarPlot) -> ChartSpec:
+    """A bar for each series below each other, with a line from end to end of its interval."""
+    names, series = list(dict.fromkeys(row["name"] for row in plot.rows)), _series(plot.rows)
+    place = {
+        "y": _channel("name:N", sort=names, title=None),
+        "yOffset": _channel("series:N", sort=series),
+    }
+    bar = place | {"x": _channel("value:Q", title=plot.x_title), "color": _color(series, "square")}
+    known = [row for row in plot.rows if row["low"] is not None]
+    span = place | {"x": _channel("low:Q", title=plot.x_title), "x2": _end("high")}
+    bars = _mark(plot.rows, "bar", bar)
+    return _layers(bars, _mark(known, "rule", span, color=INK, strokeWidth=1.5)) if known else bars
 
 
 def _heat(plot: HeatPlot) -> ChartSpec:

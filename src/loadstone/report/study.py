@@ -114,6 +114,7 @@ def study_blocks(
     yield from _banner(manifest, kind, answer)
     yield Cards([_card(part, kind.outcome(part, answer.runs)) for part in answer.parts])
     yield from _indices(answer)
+    yield from (block for block in kind.overview(answer.parts) if has_pictures or not isinstance(block, Gallery))
     workloads = {workload.workload: workload for workload in manifest.workloads}
     for part in answer.parts:
         workload = workloads.get(part.workload, StudiedWorkload(part.workload, part.workload))

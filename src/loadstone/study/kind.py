@@ -87,6 +87,11 @@ def no_indices(answers: Sequence[Answer]) -> IndexPair | None:
     return None
 
 
+def no_overview(answers: Sequence[Answer]) -> Iterator[Block]:
+    """Of kinds that show each workload by itself."""
+    return iter(())
+
+
 def no_promise(_: Question[A]) -> str:
     """Most kinds find out by themselves how much they need."""
     return ""
@@ -109,6 +114,8 @@ class StudyKind(Generic[S, A]):
     """Raises UsageError when what is asked for does not fit together."""
     blocks: Callable[[A, StudiedWorkload, Sequence[RunSummary]], Iterator[Block]]
     """What a report shows of one workload, beside its headline and its runs."""
+    overview: Callable[[Sequence[A]], Iterator[Block]] = no_overview
+    """What a report shows of all workloads together, before each."""
     instead_of_load: str = ""
     """Of kinds that find or bring their own load: what to say in place of --sessions and --rate."""
     index: Callable[[Sequence[A]], float | None] = no_index

@@ -13,6 +13,8 @@ from loadstone.model.profile import PROFILES
 from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.system import Reference
 from loadstone.model.workload import ServerNeeds
+from loadstone.page.blocks import Gallery
+from loadstone.page.plot import Plot
 from loadstone.services import php
 from loadstone.services.registry import refuse_unfit
 from loadstone.study.kind import StudyContext
@@ -146,6 +148,16 @@ def test_a_report_shows_every_cell_and_the_published_rows() -> None:
     assert all(cell.cell.title in text for cell in answer.cells)
     assert "never absolute values" in text
     assert "6-8" in text
+
+
+def test_throughput_is_drawn_over_cores_for_each_test() -> None:
+    answer, _ = found("printenv", serving(), cores=[1, 2], doublings=1)
+    (gallery,) = (block for block in blocks(answer, None, ()) if isinstance(block, Gallery))  # type: ignore[arg-type]
+    curves = {figure.title: figure.plot for figure in gallery.figures if isinstance(figure.plot, Plot)}
+    assert set(curves) == {cell.cell.test for cell in answer.cells if cell.is_sound}
+    for test, plot in curves.items():
+        means = {(cell.cell.cores, cell.mean) for cell in answer.cells if cell.cell.test == test and cell.is_sound}
+        assert {(row["x"], row["y"]) for row in plot.lines} == means
 
 
 @pytest.mark.parametrize("workload", ["banking", "static"])

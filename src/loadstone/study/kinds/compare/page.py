@@ -9,6 +9,7 @@ from loadstone.study.kinds.compare.loads import page as loads_page
 from loadstone.study.kinds.compare.loads.answer import CompareAnswer
 from loadstone.study.kinds.compare.peaks import page as peaks_page
 from loadstone.study.kinds.compare.peaks.answer import PeaksAnswer
+from loadstone.study.kinds.compare.platforms import overview as platforms_overview
 from loadstone.study.kinds.compare.platforms import page as platforms_page
 from loadstone.study.kinds.compare.platforms.answer import PlatformsAnswer
 from loadstone.study.parameters import RunSettings
@@ -26,6 +27,11 @@ def blocks(answer: AnyAnswer, workload: StudiedWorkload, runs: Sequence[RunSumma
             yield from peaks_page.blocks(answer)
         case PlatformsAnswer():
             yield from platforms_page.blocks(answer)
+
+
+def overview(answers: Sequence[AnyAnswer]) -> Iterator[Block]:
+    """Yields what is shown of all workloads together, where platforms were compared."""
+    return platforms_overview.overview([answer for answer in answers if isinstance(answer, PlatformsAnswer)])
 
 
 def _settings(settings: RunSettings) -> str:

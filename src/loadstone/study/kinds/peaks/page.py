@@ -5,12 +5,9 @@ from itertools import pairwise
 
 from loadstone.model.numbers import number
 from loadstone.model.records.manifest import StudiedWorkload
-from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.plot import BarPlot, Plot
-from loadstone.study.changes import MachineGrid
-from loadstone.study.curves import AXIS
+from loadstone.page.blocks import Block, Column, ColumnKind, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.study.kinds.peaks.answer import PeakPoint, PeakRatio, PeaksOverAnswer, platforms
-from loadstone.study.metrics import METRICS
+from loadstone.study.kinds.peaks.figures import cpus, figures, response_of
 from loadstone.study.search.page import SEARCH_COLUMNS, search_cells
 from loadstone.study.settings import write_value
 from loadstone.study.summary import RunSummary
@@ -30,7 +27,7 @@ NOTE = (
 
 def blocks(answer: PeaksOverAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
     """Peaks beside each other, curves over the load, every peak with its interval, the ratios."""
-    yield Gallery(list(_figures(answer)))
+    yield Gallery(list(figures(answer)))
     columns = [*(Column(name, ColumnKind.TEXT) for name in answer.over), *SEARCH_COLUMNS]
     yield Table([*columns, Column("CPU at 80 %, cores")], [_row(answer, point) for point in answer.points])
     yield from _ratios(f"Platforms (published: at least {PUBLISHED_RATIO:.2f})", answer.platforms)
@@ -41,7 +38,7 @@ def blocks(answer: PeaksOverAnswer, workload: StudiedWorkload, runs: Sequence[Ru
 
 def _up_and_out(answer: PeaksOverAnswer) -> Iterator[Block]:
     """Response times of points that have as many CPUs in other machines, where they use as many of them."""
-    metric, title = _response(answer)
+    metric, title = response_of(answer)
     rows = []
     for index, over in enumerate(answer.points):
         for under in answer.points[:index]:
@@ -57,12 +54,6 @@ def _up_and_out(answer: PeaksOverAnswer) -> Iterator[Block]:
     yield Paragraph(f"{caption} Published: alike up to {100 * LEVELS[-1]:.0f} %.")
     columns = [Column("of", ColumnKind.TEXT), Column("by that of", ColumnKind.TEXT)]
     yield Table([*columns, *(Column(f"at {100 * level:.0f} %") for level in LEVELS)], rows)
-
-
-def cpus(point: PeakPoint) -> int:
-    """How many it has, by its parameter `machines`; 0 where that does not say."""
-    grid = point.at.get("machines")
-    return grid.count * grid.cpus if isinstance(grid, MachineGrid) else 0
 
 
 def _times(over: PeakPoint, under: PeakPoint, used: float, metric: str) -> float | None:
@@ -103,41 +94,3 @@ def _ratios(title: str, ratios: Sequence[PeakRatio]) -> Iterator[Block]:
         for ratio in ratios
     ]
     yield Table([*columns, Column("ratio"), Column("at least"), Column("at most")], rows)
-
-
-def _response(answer: PeaksOverAnswer) -> tuple[str, str]:
-    """The one response time that curves are of: weighted by the mix where each kind of operation has its limit."""
-    loads = [load for point in answer.points for load in point.search.loads]
-    if loads and all("response_weighted" in load.metrics for load in loads):
-        return "response_weighted", "Response time, percentile weighted by the mix"
-    return "response_p90", "Response time, 90th percentile"
-
-
-def _figures(answer: PeaksOverAnswer) -> Iterator[Figure]:
-    peaks = [
-        {"name": point.label, "value": point.search.peak, "series": "peak", "rank": index}
-        for index, point in enumerate(answer.points)
-        if point.search.peak is not None
-    ]
-    if peaks:
-        yield Figure("Peaks", "The largest load that passed every rule, by search.", BarPlot(answer.load, peaks))
-    response, title = _response(answer)
-    used = [
-        {"x": load.metrics["server_cpu"].mean, "y": load.metrics[response].mean, "series": point.label}
-        for point in answer.points
-        for load in point.search.loads
-        if {"server_cpu", response} <= load.metrics.keys() and load.at <= (point.search.peak or load.at)
-    ]
-    if used:
-        plot = Plot("CPU of the system, cores", METRICS[response].axis_title, used, used)
-        yield Figure(f"{title}, over CPU", "Up to each peak, one line a point.", plot)
-    for metric, name in ((response, title), ("server_cpu", "CPU of the system")):
-        drawn = [
-            {"x": load.at, "y": load.metrics[metric].mean, "series": point.label}
-            for point in answer.points
-            for load in point.search.loads
-            if metric in load.metrics and load.at <= (point.search.peak or load.at)
-        ]
-        if drawn:
-            plot = Plot(AXIS[answer.load], METRICS[metric].axis_title, drawn, drawn)
-            yield Figure(name, "Over the load up to each peak, one line a point.", plot)

@@ -6,7 +6,7 @@ from loadstone.judge.statistics import least_for_unpaired
 from loadstone.model.numbers import chance, number
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.plot import BarPlot
+from loadstone.page.plot import BarPlot, Plot
 from loadstone.study.kinds.suite.answer import (
     Ratio,
     SuiteAnswer,
@@ -38,7 +38,7 @@ COLUMNS = (
 def blocks(answer: SuiteAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
     """Every cell; TLS, mechanisms, tunings and cores; the published rows."""
     cells = answer.cells
-    yield Gallery([_picture(cells)] if cells else [])
+    yield Gallery([_picture(cells), *_over_cores(cells)] if cells else [])
     columns = [Column(title, ColumnKind.TEXT) for title in COLUMNS[:3]] + [Column(title) for title in COLUMNS[3:]]
     columns += [Column("open: mean response, ms"), Column("bottleneck", ColumnKind.LONG)]
     yield Table(columns, [_row(cell) for cell in cells])
@@ -60,6 +60,18 @@ def _picture(cells: Sequence[CellResult]) -> Figure:
         for index, cell in enumerate(cells)
     ]
     return Figure("Throughput of each cell", "Operations per second.", BarPlot("operations per second", rows))
+
+
+def _over_cores(cells: Sequence[CellResult]) -> Iterator[Figure]:
+    """Yields throughput over cores for each test that ran on several numbers of them."""
+    for test in dict.fromkeys(cell.cell.test for cell in cells):
+        rows = [
+            {"x": cell.cell.cores, "y": cell.mean, "series": f"{cell.cell.service}, {cell.cell.tuning}"}
+            for cell in cells
+            if cell.cell.test == test and cell.is_sound and cell.mean is not None
+        ]
+        if len({row["x"] for row in rows}) > 1:
+            yield Figure(test, "Throughput over cores.", Plot("cores", "operations per second", rows, rows))
 
 
 def _row(cell: CellResult) -> Row:
