@@ -89,16 +89,16 @@ def test_peaks_scale_with_the_cpus_of_one_machine_and_with_machines_of_one_size(
         ("one machine, vm", 1, 100),
         ("one machine, vm", 2, 190),
         ("one machine, vm", 4, 350),
-        ("machines of 1 CPU, vm", 1, 100),
-        ("machines of 1 CPU, vm", 4, 400),
+        ("1-CPU machines, vm", 1, 100),
+        ("1-CPU machines, vm", 4, 400),
     ]
     scaling = rows_of(pictures["Scaling, times the peak"])
     assert [(row["series"], row["x"], row["y"]) for row in scaling] == [
         ("one machine, vm", 1, 1),
         ("one machine, vm", 2, 1.9),
         ("one machine, vm", 4, 3.5),
-        ("machines of 1 CPU, vm", 1, 1),
-        ("machines of 1 CPU, vm", 4, 4),
+        ("1-CPU machines, vm", 1, 1),
+        ("1-CPU machines, vm", 4, 4),
         ("linear", 1, 1),
         ("linear", 4, 4),
     ]

@@ -18,6 +18,8 @@ Rows = list[dict[str, Any]]
 ONE_MACHINE = "one machine"
 """Series of points that differ in the CPUs of their only machine."""
 LINEAR = "linear"
+MOST_MARKS = 4
+"""Peaks that are marked in a picture; the labels of more would overlap. Each line ends at its peak."""
 
 
 def figures(answer: PeaksOverAnswer) -> Iterator[Figure]:
@@ -110,9 +112,7 @@ def _series_of_cpus(points: Sequence[PeakPoint]) -> Iterator[tuple[str, list[Pea
         suffix = f", {platform}" if platform else ""
         groups = {ONE_MACHINE: [point for point in beside if _grid(point).count == 1]}
         for size in sorted({_grid(point).cpus for point in beside}):
-            groups[f"machines of {size} CPU{'s' * (size != 1)}"] = [
-                point for point in beside if _grid(point).cpus == size
-            ]
+            groups[f"{size}-CPU machines"] = [point for point in beside if _grid(point).cpus == size]
         for name, group in groups.items():
             if len({cpus(point) for point in group}) > 1:
                 yield f"{name}{suffix}", group
@@ -136,8 +136,9 @@ def _curves(answer: PeaksOverAnswer) -> Iterator[Figure]:
     if used:
         plot = Plot("CPU of the system, cores", METRICS[response].axis_title, used, used)
         yield Figure(f"{title}, over CPU", "Up to each peak, one line a point.", plot)
-    marks = [{"x": point.search.peak, "label": point.label} for point in answer.points if point.search.peak is not None]
-    caption = "Over the load up to each peak, one line a point. Upright lines mark the peaks."
+    peaks = [(point.search.peak, point.label) for point in answer.points if point.search.peak is not None]
+    marks = [{"x": peak, "label": label} for peak, label in peaks] if len(peaks) <= MOST_MARKS else []
+    caption = "Over the load up to each peak, one line a point."
     for name, axis, value in (
         (title, METRICS[response].axis_title, lambda _, load: _mean(load, response)),
         ("CPU of the system", "% of its CPUs", _cpu_pct),
