@@ -57,7 +57,7 @@ def program(site: Site, application: Application) -> Program:
     texts = {
         tomcat.CONFIGURATION: tomcat.server_xml(site, {"": site_folder}),
         f"{SITE}/{tomcat.WEB_XML}": tomcat.web_xml(
-            site.tuning, {STATUS: tomcat.STATUS_PAGE}, ("/",), servlets, application.max_upload_bytes
+            site, {STATUS: tomcat.STATUS_PAGE}, ("/",), servlets, application.max_upload_bytes
         ),
         f"{SITE}/WEB-INF/{tomcat.STATUS_PAGE}": tomcat.page(tomcat.STATUS_PAGE),
         **sources(application.workload),

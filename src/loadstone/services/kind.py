@@ -5,6 +5,7 @@ knows no platform; the testbed puts it on its machine.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
+from loadstone.model.reading import Section
 from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.target import Endpoint
 from loadstone.services.status import StatusSource
@@ -50,6 +51,8 @@ class Site:
     """Folder that all servers of the role share for files; empty where there is none."""
     servers: tuple[Endpoint, ...] = ()
     """Web servers behind a load balancer, over HTTP."""
+    settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """What the user changed, by program and setting; checked against `ServiceKind.settings`."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,8 @@ class ServiceKind:
     """Least memory of a machine of its own."""
     mechanisms: Mapping[Mechanism, Mapping[str, str]] = field(default_factory=dict)
     """Of web servers, each with what it needs beside that."""
+    settings: Mapping[str, Mapping[Tuning, Section]] = field(default_factory=dict)
+    """What users may change, by program, with the values of each tuning."""
     is_tuned: bool = False
     """Whether it has tuned settings beside the default ones."""
     untuned: frozenset[Mechanism] = frozenset()

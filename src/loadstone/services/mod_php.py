@@ -19,6 +19,6 @@ def linking(site: Site) -> str:
 
 def loading(site: Site) -> str:
     """Loads it, with PHP's settings."""
-    values = php.ini(site.folder, site.tuning).items()
+    values = php.ini(site).items()
     set_to = "".join(f'php_admin_value {name} "{value or NONE}"\n' for name, value in values)
     return f"LoadModule php_module {site.folder}/{LINKED}\n{set_to}"

@@ -1,12 +1,16 @@
 """nginx as an ordinary process with all its files in one folder; and a stock one, for the files of a workload."""
 
-from dataclasses import dataclass
+from typing import Self
+
+from pydantic import Field, model_validator
 
 from loadstone.model.machine import SERVER
+from loadstone.model.reading import Section
 from loadstone.model.service import Tuning
 from loadstone.model.system import FileServer
 from loadstone.services import php
 from loadstone.services.kind import Program, Site
+from loadstone.services.settings import settings_of
 from loadstone.services.status import PHP_STATUS, STATUS, StatusSource
 from loadstone.services.status import nginx as read_status
 from loadstone.services.unprivileged import shell
@@ -24,28 +28,45 @@ SPOOLS = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 """What nginx would else keep in the system's folders."""
 
 
-@dataclass(frozen=True)
-class NginxSettings:
-    """What is tuned."""
+class NginxSettings(Section):
+    """Settings of nginx."""
 
-    requests_each: int
-    """Requests after which a connection is closed."""
-    open_files: int
-    """Files that stay open, 0 for none."""
-    open_files_s: int
-    """Time for which a file that is not asked for stays open, and after which it is looked at again."""
-    tls_sessions_mib: int
-    """Memory for sessions that resume, of which 1 MiB holds about 4000; 0 for none."""
-    logs_requests: bool
+    requests_each: int = Field(ge=1, description="requests after which a connection is closed")
+    open_files: int = Field(ge=0, le=WORKER_FILES // 2, description="files that stay open; 0 for none")
+    open_files_s: int = Field(
+        ge=0, description="seconds that an unused file stays open, and after which it is looked at again"
+    )
+    tls_sessions_mib: int = Field(
+        ge=0, le=65_536, description="memory for TLS sessions that resume, MiB, 4000 sessions each; 0 for none"
+    )
+    access_log: bool = Field(description="whether each request is logged")
+    sendfile: bool = Field(default=True, description="whether the kernel sends files")
+    gzip: bool = Field(default=True, description="whether responses are compressed")
+
+    @model_validator(mode="after")
+    def _open_files_have_an_age(self) -> Self:
+        if self.open_files and not self.open_files_s:
+            raise ValueError("`open_files` needs `open_files_s`, the seconds that an unused file stays open")
+        return self
 
 
 SETTINGS = {
     # The program's own (nginx.org, documentation of the core and TLS modules); Debian's package leaves them so, and
     # has a log of requests.
-    Tuning.DEFAULT: NginxSettings(1000, 0, 0, 0, True),
+    Tuning.DEFAULT: NginxSettings(
+        requests_each=1000, open_files=0, open_files_s=0, tls_sessions_mib=0, access_log=True
+    ),
     # Entries and age of the file cache as the web server's sizing tests had them (table 6-3).
-    Tuning.TUNED: NginxSettings(10_000_000, WORKER_FILES // 4, 3600, 16, False),
+    Tuning.TUNED: NginxSettings(
+        requests_each=10_000_000,
+        open_files=WORKER_FILES // 4,
+        open_files_s=3600,
+        tls_sessions_mib=16,
+        access_log=False,
+    ),
 }
+NAME = "nginx"
+"""Of its settings."""
 
 
 def program(site: Site, layout: FileServer) -> Program:
@@ -66,15 +87,20 @@ def configuration(site: Site) -> str:
 
 def http(site: Site, servers: str) -> str:
     """The distribution's own where it matters, everything written below one folder; what is served is given."""
-    settings = SETTINGS[site.tuning]
+    settings = settings_of(site, NAME, SETTINGS)
     settings_lines = "".join(f"    {kind}_temp_path {site.folder}/{kind};\n" for kind in SPOOLS) + _tuned(settings)
-    log = f"{site.folder}/access.log" if settings.logs_requests else "off"
+    log = f"{site.folder}/access.log" if settings.access_log else "off"
     return (
         f"daemon off;\nuser root;\npid {site.folder}/nginx.pid;\nworker_processes {site.threads};\n"
         f"worker_rlimit_nofile {WORKER_FILES};\nevents {{ worker_connections {WORKER_FILES // 2}; }}\n"
         "http {\n    default_type application/octet-stream;\n    types { text/html html; image/gif gif; }\n"
-        f"    access_log {log};\n    gzip on;\n    sendfile on;\n    tcp_nopush on;\n{settings_lines}{servers}}}\n"
+        f"    access_log {log};\n    gzip {_switch(settings.gzip)};\n"
+        f"    sendfile {_switch(settings.sendfile)};\n    tcp_nopush on;\n{settings_lines}{servers}}}\n"
     )
+
+
+def _switch(is_on: bool) -> str:
+    return "on" if is_on else "off"
 
 
 def _tuned(settings: NginxSettings) -> str:
@@ -89,7 +115,7 @@ def _tuned(settings: NginxSettings) -> str:
 
 def php_upstream(site: Site) -> str:
     """PHP's process manager, to which connections are kept where it is tuned."""
-    keep_alive = f"keepalive {php.kept_connections(site.tuning, site.threads)}; " if site.tuning is Tuning.TUNED else ""
+    keep_alive = f"keepalive {php.kept_connections(site, site.threads)}; " if site.tuning is Tuning.TUNED else ""
     return f"    upstream php {{ server unix:{site.folder}/{php.SOCKET}; {keep_alive}}}\n"
 
 

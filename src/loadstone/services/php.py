@@ -1,14 +1,17 @@
 """PHP: the pages of bank, shop and support site with what they are told of their workloads, and its process manager."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
 
 from loadstone.model.errors import ServiceError
+from loadstone.model.reading import Section
 from loadstone.model.service import ServiceRole, Tuning
 from loadstone.services.declared import declared_pages
 from loadstone.services.kind import Site
+from loadstone.services.settings import settings_of
 from loadstone.services.sites import SITE
 from loadstone.services.status import PHP_STATUS, StatusSource
 from loadstone.services.status import php as read_status
@@ -24,30 +27,64 @@ STATUS_SOURCES = {"php": StatusSource(f"{PHP_STATUS}?json", read_status)}
 NEEDS_FPM = {"/usr/sbin/php-fpm*": "php-fpm"}
 
 
-@dataclass(frozen=True)
-class FpmSettings:
-    """What is tuned of the process manager."""
+class FpmSettings(Section):
+    """Settings of PHP's process manager."""
 
-    pool: str
-    """Lines that say how many children there are."""
-    children: int
-    """Requests at once, at most."""
-    waiting: int
-    """Connections that may wait for a child."""
-    ini: Mapping[str, str]
+    children: int = Field(ge=1, le=10_000, description="requests at once, at most: children of the process manager")
+    manager: Literal["static", "dynamic"] = Field(
+        description="`static`: all children from the start; `dynamic`: as many as are needed"
+    )
+    start: int = Field(default=2, ge=1, le=10_000, description="children at the start, of a dynamic manager")
+    min_spare: int = Field(default=1, ge=1, le=10_000, description="least idle children, of a dynamic manager")
+    max_spare: int = Field(default=3, ge=1, le=10_000, description="most idle children, of a dynamic manager")
+    max_requests: int = Field(default=0, ge=0, description="requests after which a child is replaced; 0 for never")
+    waiting: int = Field(ge=1, le=65_535, description="connections that may wait for a child")
+    memory_mib: int = Field(default=128, ge=8, le=65_536, description="most memory of a request, MiB")
+    opcache: bool | None = Field(default=None, description="whether compiled pages are kept; unset: as distributed")
+    looks_at_sources: bool = Field(
+        default=True, description="whether the sources of compiled pages are looked at again"
+    )
+
+    @model_validator(mode="after")
+    def _spare_children_exist(self) -> Self:
+        if self.manager == "dynamic" and not self.min_spare <= self.start <= self.max_spare <= self.children:
+            raise ValueError(
+                f"a dynamic manager needs min_spare ({self.min_spare}) <= start ({self.start}) <= "
+                f"max_spare ({self.max_spare}) <= children ({self.children}); change them together"
+            )
+        return self
+
+    @property
+    def pool(self) -> str:
+        """Lines that say how many children there are."""
+        lines = f"pm = {self.manager}\n"
+        if self.manager == "dynamic":
+            lines += f"pm.start_servers = {self.start}\npm.min_spare_servers = {self.min_spare}\n"
+            lines += f"pm.max_spare_servers = {self.max_spare}\n"
+        return lines + f"pm.max_requests = {self.max_requests}\n" * bool(self.max_requests)
+
+    @property
+    def ini(self) -> dict[str, str]:
+        """Settings of the language that differ from the distributed ones."""
+        values = {} if self.looks_at_sources else {"opcache.validate_timestamps": "0"}
+        if self.opcache is not None:
+            values["opcache.enable"] = str(int(self.opcache))
+        if self.memory_mib != FpmSettings.model_fields["memory_mib"].default:
+            values["memory_limit"] = f"{self.memory_mib}M"
+        return values
 
 
 SETTINGS = {
     # Debian's www.conf; but more may wait, as at all servers here.
-    Tuning.DEFAULT: FpmSettings(
-        "pm = dynamic\npm.start_servers = 2\npm.min_spare_servers = 1\npm.max_spare_servers = 3\n", 5, 4096, {}
-    ),
+    Tuning.DEFAULT: FpmSettings(manager="dynamic", children=5, waiting=4096),
     # Children, all from the start, requests of each and those that wait, as the web server's sizing tests had them
     # (table 6-12); sources are not looked at again once compiled (php.net, OPcache).
     Tuning.TUNED: FpmSettings(
-        "pm = static\npm.max_requests = 20000\n", 128, 8192, {"opcache.validate_timestamps": "0", "opcache.enable": "1"}
+        manager="static", children=128, waiting=8192, max_requests=20_000, opcache=True, looks_at_sources=False
     ),
 }
+NAME = "php"
+"""Of its settings."""
 
 
 def pages() -> dict[str, str]:
@@ -70,10 +107,15 @@ def page_environment(site: Site) -> dict[str, str]:
     return {"LOADSTONE_BACKEND": site.peers[ServiceRole.BACKEND], "LOADSTONE_FILES": f"{site.folder}/{SITE}"}
 
 
-def ini(folder: str, tuning: Tuning) -> dict[str, str]:
+def settings(site: Site) -> FpmSettings:
+    """Returns PHP's settings of a site."""
+    return settings_of(site, NAME, SETTINGS)
+
+
+def ini(site: Site) -> dict[str, str]:
     """PHP's settings, wherever it runs."""
     return {
-        "session.save_path": f"{folder}/{SESSIONS}",
+        "session.save_path": f"{site.folder}/{SESSIONS}",
         "session.gc_probability": "0",
         "session.lazy_write": "1",
         "session.cache_limiter": "",  # the reference server's pages have no such fields either
@@ -81,16 +123,16 @@ def ini(folder: str, tuning: Tuning) -> dict[str, str]:
         "session.sid_bits_per_character": "5",
         "display_errors": "0",
         "log_errors": "1",
-        **SETTINGS[tuning].ini,
+        **settings(site).ini,
     }
 
 
-def kept_connections(tuning: Tuning, askers: int) -> int:
+def kept_connections(site: Site, askers: int) -> int:
     """Connections to PHP that each of so many processes may keep, of the children there are. A child serves one
     connection until that ends: were all of them kept, users whose requests need a new one would wait for ever, so half
     of the children are left for those. Raises ServiceError when there are too few.
     """
-    spare = SETTINGS[tuning].children // 2
+    spare = settings(site).children // 2
     if askers > spare:
         raise ServiceError(
             f"{askers} server processes that keep connections to {2 * spare} PHP children would starve each other. "
@@ -106,12 +148,12 @@ def manager(site: Site) -> list[str]:
 
 def manager_configuration(site: Site) -> str:
     """Of PHP's process manager, as the user that starts it."""
-    settings = SETTINGS[site.tuning]
-    values = "".join(f"php_admin_value[{name}] = {value}\n" for name, value in ini(site.folder, site.tuning).items())
+    chosen = settings(site)
+    values = "".join(f"php_admin_value[{name}] = {value}\n" for name, value in ini(site).items())
     return (
         f"[global]\ndaemonize = no\nerror_log = /dev/stderr\npid = {site.folder}/php-fpm.pid\n"
-        f"[sites]\nuser = root\ngroup = root\nlisten = {site.folder}/{SOCKET}\nlisten.backlog = {settings.waiting}\n"
-        f"listen.mode = 0666\npm.status_path = {PHP_STATUS}\npm.max_children = {settings.children}\n{settings.pool}"
+        f"[sites]\nuser = root\ngroup = root\nlisten = {site.folder}/{SOCKET}\nlisten.backlog = {chosen.waiting}\n"
+        f"listen.mode = 0666\npm.status_path = {PHP_STATUS}\npm.max_children = {chosen.children}\n{chosen.pool}"
         f"catch_workers_output = yes\n{values}"
     )
 

@@ -1,13 +1,17 @@
 """Tomcat as an ordinary process with all its files in one folder, as many web applications as are asked for."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Literal
 from xml.sax.saxutils import quoteattr
 
+from pydantic import Field
+
+from loadstone.model.reading import Section
 from loadstone.model.service import Tuning
 from loadstone.services.kind import Site
+from loadstone.services.settings import settings_of
 from loadstone.services.status import STATUS, StatusSource, figures_in_json
 from loadstone.services.unprivileged import shell
 
@@ -81,47 +85,76 @@ EMBEDDED_JARS = Distribution(
 """The jars for programs that have it within themselves, and such a program."""
 
 
-@dataclass(frozen=True)
-class TomcatSettings:
-    """What is tuned."""
+class TomcatSettings(Section):
+    """Settings of Tomcat and of its Java machine."""
 
-    java: str
-    """Options of the Java machine; `{threads}` is how many processors it is given."""
-    threads: int
-    """Requests at once."""
-    connections: int
-    requests_each: int
-    """Requests after which a connection is closed, -1 for never."""
-    cache_kib: int
-    """Of files."""
-    cache_ms: int
-    """Time after which a file is looked at again."""
-    recompiles: bool
-    """Whether pages are compiled anew when their sources change."""
-    logs_requests: bool
+    heap_mib: int | None = Field(
+        default=None, ge=16, le=1 << 20, description="heap of the Java machine, of one size, MiB; unset: Java decides"
+    )
+    collector: Literal["parallel", "serial", "g1", "z"] | None = Field(
+        default=None, description="garbage collector; unset: Java decides"
+    )
+    collects_when_asked: bool = Field(default=True, description="whether programs may ask for a collection")
+    large_pages: bool = Field(default=False, description="whether the heap is in huge pages, which the host must have")
+    threads: int = Field(ge=1, le=100_000, description="requests at once, at most")
+    connections: int = Field(ge=1, le=1_000_000, description="open connections at most")
+    requests_each: int = Field(ge=-1, description="requests after which a connection is closed; -1 for never")
+    cache_kib: int = Field(ge=0, le=1 << 30, description="memory for cached files, KiB")
+    cache_ms: int = Field(ge=0, description="milliseconds after which a cached file is looked at again")
+    recompiles: bool = Field(description="whether pages are compiled again when their sources change")
+    access_log: bool = Field(description="whether each request is logged")
+
+    def options(self, processors: int) -> list[str]:
+        """Options of the Java machine on so many processors."""
+        heap = [f"-Xms{self.heap_mib}m", f"-Xmx{self.heap_mib}m"] if self.heap_mib else []
+        collector = [f"-XX:+Use{COLLECTORS[self.collector]}GC"] if self.collector else []
+        if self.collector == "parallel":
+            collector.append(f"-XX:ParallelGCThreads={processors}")
+        asked = [] if self.collects_when_asked else ["-XX:+DisableExplicitGC"]
+        pages = ["-XX:+UseLargePages"] if self.large_pages else []
+        server = ["-server"] if self.heap_mib or self.collector else []
+        return ["-Djava.awt.headless=true", *server, *heap, *collector, *asked, *pages]
 
 
+COLLECTORS = {"parallel": "Parallel", "serial": "Serial", "g1": "G1", "z": "Z"}
+"""What Java calls each garbage collector."""
 SETTINGS = {
     # The program's own (tomcat.apache.org, HTTP connector, resources, Jasper); Debian's package adds a log of requests.
-    Tuning.DEFAULT: TomcatSettings("-Djava.awt.headless=true", 200, 8192, 100, 10_240, 5_000, True, True),
+    Tuning.DEFAULT: TomcatSettings(
+        threads=200,
+        connections=8192,
+        requests_each=100,
+        cache_kib=10_240,
+        cache_ms=5_000,
+        recompiles=True,
+        access_log=True,
+    ),
     # Heap of one size and parallel collection, as the web server's sizing tests had them (table 6-5; theirs was 2 GB).
     Tuning.TUNED: TomcatSettings(
-        "-Djava.awt.headless=true -server -Xms512m -Xmx512m -XX:+UseParallelGC -XX:ParallelGCThreads={threads}"
-        " -XX:+DisableExplicitGC",
-        512,
-        16_384,
-        -1,
-        65_536,
-        3_600_000,
-        False,
-        False,
+        heap_mib=512,
+        collector="parallel",
+        collects_when_asked=False,
+        threads=512,
+        connections=16_384,
+        requests_each=-1,
+        cache_kib=65_536,
+        cache_ms=3_600_000,
+        recompiles=False,
+        access_log=False,
     ),
 }
+NAME = "tomcat"
+"""Of its settings."""
+
+
+def settings(site: Site) -> TomcatSettings:
+    """Returns Tomcat's settings of a site."""
+    return settings_of(site, NAME, SETTINGS)
 
 
 def serving(site: Site, properties: Mapping[str, str], form: Distribution = PACKAGED) -> list[str]:
     """Starts it in the foreground; pages find the properties."""
-    options = shlex.split(SETTINGS[site.tuning].java.format(threads=site.threads))
+    options = settings(site).options(site.threads)
     base_properties = {"catalina.base": site.folder, "catalina.home": HOME, "java.io.tmpdir": f"{site.folder}/temp"}
     java_options = [
         f"-D{name}={value}"
@@ -149,13 +182,13 @@ def folders(site: Site) -> list[str]:
 
 def server_xml(site: Site, contexts: Mapping[str, str]) -> str:
     """Over HTTP and TLS; web applications by their path, with their folder."""
-    settings = SETTINGS[site.tuning]
+    chosen = settings(site)
     common = (
-        f'address="{site.listen}" acceptCount="4096" maxThreads="{settings.threads}" '
-        f'maxConnections="{settings.connections}" maxKeepAliveRequests="{settings.requests_each}" '
+        f'address="{site.listen}" acceptCount="4096" maxThreads="{chosen.threads}" '
+        f'maxConnections="{chosen.connections}" maxKeepAliveRequests="{chosen.requests_each}" '
         'URIEncoding="ISO-8859-1" relaxedQueryChars="[]|"'
     )
-    parts = "".join(_context(path, folder, settings) for path, folder in contexts.items())
+    parts = "".join(_context(path, folder, chosen) for path, folder in contexts.items())
     return (
         f'<Server port="-1">\n  <Service name="Catalina">\n    <Connector port="{site.port}" {common}/>\n'
         f'    <Connector port="{site.tls_port}" {common} SSLEnabled="true" scheme="https" secure="true">\n'
@@ -163,7 +196,7 @@ def server_xml(site: Site, contexts: Mapping[str, str]) -> str:
         f'certificateKeyFile={quoteattr(f"{site.certificates}/server-key.pem")} type="EC"/></SSLHostConfig>\n'
         '    </Connector>\n    <Engine name="Catalina" defaultHost="localhost">\n'
         '      <Host name="localhost" appBase="none" autoDeploy="false" deployOnStartup="false">\n'
-        f"{LOG if settings.logs_requests else ''}{parts}      </Host>\n    </Engine>\n  </Service>\n</Server>\n"
+        f"{LOG if chosen.access_log else ''}{parts}      </Host>\n    </Engine>\n  </Service>\n</Server>\n"
     )
 
 
@@ -172,17 +205,17 @@ def page(name: str) -> str:
     return files("loadstone.suts").joinpath("jsp", name).read_text()
 
 
-def _context(path: str, folder: str, settings: TomcatSettings) -> str:
+def _context(path: str, folder: str, chosen: TomcatSettings) -> str:
     name = f' sessionCookieName="{path[1:]}"' if path else ""
     return (
         f'        <Context path="{path}" docBase={quoteattr(folder)}{name}>\n'
-        f'          <Resources cacheMaxSize="{settings.cache_kib}" cacheTtl="{settings.cache_ms}"/>\n'
+        f'          <Resources cacheMaxSize="{chosen.cache_kib}" cacheTtl="{chosen.cache_ms}"/>\n'
         '          <Manager pathname=""/>\n        </Context>\n'
     )
 
 
 def web_xml(
-    tuning: Tuning,
+    site: Site,
     pages: Mapping[str, str],
     file_patterns: Sequence[str],
     servlets: Mapping[str, Sequence[str]] | None = None,
@@ -191,7 +224,7 @@ def web_xml(
     """Of one application: JSP pages by the pattern that they answer, patterns of files, and patterns by servlet, which
     take files of so many bytes, in memory.
     """
-    development = "true" if SETTINGS[tuning].recompiles else "false"
+    development = "true" if settings(site).recompiles else "false"
     compile_settings = "".join(
         f"    <init-param><param-name>{name}</param-name><param-value>{value}</param-value></init-param>\n"
         for name, value in {

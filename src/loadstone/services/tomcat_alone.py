@@ -23,6 +23,7 @@ def kind_of(name: str, form: Distribution) -> ServiceKind:
         memory_mib=tomcat.MEMORY_MIB,
         mechanisms={Mechanism.STATIC: {}, Mechanism.SERVLET: {}},
         is_tuned=True,
+        settings={tomcat.NAME: tomcat.SETTINGS},
     )
 
 
@@ -33,7 +34,7 @@ def program(site: Site, form: Distribution) -> Program:
     servlets = {"PrintEnv": (PATH,)} if is_servlet else {}
     texts = {
         tomcat.CONFIGURATION: tomcat.server_xml(site, {"": site_folder}),
-        f"{SITE}/{tomcat.WEB_XML}": tomcat.web_xml(site.tuning, {STATUS: tomcat.STATUS_PAGE}, ("/",), servlets),
+        f"{SITE}/{tomcat.WEB_XML}": tomcat.web_xml(site, {STATUS: tomcat.STATUS_PAGE}, ("/",), servlets),
         f"{SITE}/WEB-INF/{tomcat.STATUS_PAGE}": tomcat.page(tomcat.STATUS_PAGE),
     }
     sources = {f"{SITE}/WEB-INF/{SERVLET}": f"{site_folder}/WEB-INF/classes"} if is_servlet else {}

@@ -16,6 +16,7 @@ from loadstone.model.workload import ServerNeeds
 from loadstone.page.blocks import Gallery
 from loadstone.page.plot import Plot
 from loadstone.services import php
+from loadstone.services.kind import Site
 from loadstone.services.registry import refuse_unfit
 from loadstone.study.kind import StudyContext
 from loadstone.study.kinds.suite.answer import (
@@ -178,13 +179,15 @@ def test_static_files_have_the_published_mean_and_classes() -> None:
 
 @pytest.mark.parametrize("askers", [1, 4, 32])
 def test_kept_connections_leave_half_of_phps_children(askers: int) -> None:
-    children = php.SETTINGS[Tuning.TUNED].children
-    assert 1 <= php.kept_connections(Tuning.TUNED, askers) * askers <= children / 2
+    site = Site("/f", "10.0.0.1", tuning=Tuning.TUNED)
+    assert 1 <= php.kept_connections(site, askers) * askers <= php.settings(site).children / 2
 
 
 def test_more_servers_than_children_are_refused() -> None:
-    with pytest.raises(ServiceError, match="would starve each other"):
-        php.kept_connections(Tuning.TUNED, php.SETTINGS[Tuning.TUNED].children)
+    site = Site("/f", "10.0.0.1", tuning=Tuning.TUNED, settings={"php": {"children": 8}})
+    assert php.kept_connections(site, 4) == 1
+    with pytest.raises(ServiceError, match="5 server processes that keep connections to 8 PHP children would starve"):
+        php.kept_connections(site, 5)
 
 
 def test_a_server_whose_answers_break_with_more_clients_is_not_called_full() -> None:

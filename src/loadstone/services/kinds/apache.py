@@ -58,7 +58,7 @@ def program(site: Site) -> Program:
 
 def configuration(site: Site) -> str:
     """Of one mechanism."""
-    root, pool = f"{site.folder}/{SITE}", apache.EVENT[site.tuning]
+    root, pool = f"{site.folder}/{SITE}", apache.event(site)
     files = f"DocumentRoot {root}\n{apache.readable(root)}"
     match site.mechanism:
         case Mechanism.MODULE:
@@ -77,7 +77,7 @@ def configuration(site: Site) -> str:
             return apache.http(site, pool, ("proxy", "proxy_fcgi"), files + content)
         case Mechanism.PHP_MODULE:
             content = f"AddType {mod_php.MODULE} .php\n{mod_php.loading(site)}"
-            return apache.http(site, apache.PREFORK[site.tuning], (), files + content)
+            return apache.http(site, apache.prefork(site), (), files + content)
     return apache.http(site, pool, (), files)
 
 
@@ -97,4 +97,10 @@ KIND = ServiceKind(
         Mechanism.PHP_MODULE: mod_php.NEEDS,
     },
     is_tuned=True,
+    settings={
+        apache.NAME: apache.SETTINGS,
+        apache.EVENT_NAME: apache.EVENT,
+        apache.PREFORK_NAME: apache.PREFORK,
+        php.NAME: php.SETTINGS,
+    },
 )

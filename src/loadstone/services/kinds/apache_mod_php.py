@@ -20,7 +20,7 @@ def program(site: Site) -> Program:
 
 def configuration(site: Site) -> str:
     """PHP is no program that threads could share, so each request has a process."""
-    pool, loaded = apache.PREFORK[site.tuning], mod_php.loading(site)
+    pool, loaded = apache.prefork(site), mod_php.loading(site)
     return apache_php.configuration(site, pool, (), mod_php.MODULE, loaded)
 
 
@@ -32,4 +32,5 @@ KIND = ServiceKind(
     has_tls=True,
     needs={**apache.NEEDS, **mod_php.NEEDS},
     is_tuned=True,
+    settings={apache.NAME: apache.SETTINGS, apache.PREFORK_NAME: apache.PREFORK, php.NAME: php.SETTINGS},
 )

@@ -24,7 +24,7 @@ def configuration(site: Site) -> str:
     """With threads, which PHP's own processes allow."""
     handler, lines = apache.php_handler(site)
     extra = f"{lines}{apache.php_status(handler)}"
-    return apache_php.configuration(site, apache.EVENT[site.tuning], ("proxy", "proxy_fcgi"), handler, extra)
+    return apache_php.configuration(site, apache.event(site), ("proxy", "proxy_fcgi"), handler, extra)
 
 
 KIND = ServiceKind(
@@ -35,4 +35,5 @@ KIND = ServiceKind(
     has_tls=True,
     needs={**apache.NEEDS, **php.NEEDS_FPM},
     is_tuned=True,
+    settings={apache.NAME: apache.SETTINGS, apache.EVENT_NAME: apache.EVENT, php.NAME: php.SETTINGS},
 )

@@ -1,19 +1,55 @@
 """MariaDB as an ordinary process with all its data in one private folder."""
 
 import shlex
+from typing import Annotated, Literal
 
-from loadstone.model.service import ServiceRole
+from pydantic import Field
+
+from loadstone.model.reading import Section
+from loadstone.model.service import ServiceRole, Tuning
 from loadstone.model.target import Endpoint
 from loadstone.services.kind import Program, ServiceKind, Site
+from loadstone.services.settings import settings_of
 from loadstone.services.unprivileged import NOT_ROOT, shell
 
 PROGRAM, INSTALLER = "/usr/sbin/mariadbd", "/usr/bin/mariadb-install-db"
 USER, DATABASE, FIRST = "loadstone", "loadstone", "mariadb-first.sql"
 CONNECTIONS = 64
 DATA = "mariadb"
-SETTINGS = {
+NAME = "mariadb"
+"""Of its settings."""
+Size = Annotated[str, Field(pattern=r"^[0-9]{1,9}[KMG]?$")]
+
+
+class MariadbSettings(Section):
+    """Settings of MariaDB; those that are unset are as distributed. The names are its own."""
+
+    max_connections: int = Field(default=CONNECTIONS, ge=10, le=100_000, description="connections at once, at most")
+    innodb_buffer_pool_size: Size | None = Field(default=None, description="memory for cached pages, such as 1G")
+    innodb_log_file_size: Size | None = Field(default=None, description="size of the log, such as 512M")
+    innodb_log_buffer_size: Size | None = Field(
+        default=None, description="memory for log that is not yet written, such as 16M"
+    )
+    innodb_flush_log_at_trx_commit: Literal[0, 1, 2] | None = Field(
+        default=None, description="1: a commit is on disk before it is acknowledged; 0 and 2 may lose the last ones"
+    )
+    innodb_flush_method: Literal["fsync", "O_DSYNC", "O_DIRECT", "O_DIRECT_NO_FSYNC"] | None = Field(
+        default=None, description="how files are written"
+    )
+    innodb_io_capacity: int | None = Field(default=None, ge=100, description="writes a second in the background")
+    thread_cache_size: int | None = Field(default=None, ge=0, le=16_384, description="threads kept for connections")
+    table_open_cache: int | None = Field(default=None, ge=1, le=1 << 20, description="open tables at most")
+    tmp_table_size: Size | None = Field(default=None, description="largest temporary table in memory, such as 64M")
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Options of the server's command line."""
+        return {name.replace("_", "-"): str(value) for name, value in self.model_dump(exclude_none=True).items()}
+
+
+SETTINGS = {tuning: MariadbSettings() for tuning in Tuning}
+FIXED = {
     "skip-name-resolve": "1",
-    "max-connections": str(CONNECTIONS),
     # Who only looks whether it is there counts as a broken connection, and after a hundred would be shut out.
     "max-connect-errors": "1000000",
     "character-set-server": "utf8mb4",
@@ -24,7 +60,8 @@ def program(site: Site) -> Program:
     """An empty database is made first; its user and database with its first start."""
     data = f"{site.folder}/{DATA}"
     settings = {"datadir": data, "socket": f"{site.folder}/mariadb.sock", "init-file": f"{site.folder}/{FIRST}"}
-    settings |= {"bind-address": site.listen, "port": str(site.port), **SETTINGS}
+    settings |= {"bind-address": site.listen, "port": str(site.port), **FIXED}
+    settings |= settings_of(site, NAME, SETTINGS).options
     server = [PROGRAM, "--no-defaults", *(f"--{name}={value}" for name, value in settings.items())]
     installing = [INSTALLER, "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal"]
     return Program(
@@ -56,5 +93,6 @@ KIND = ServiceKind(
     url,
     DATA,
     counts=True,
+    settings={NAME: SETTINGS},
     needs={PROGRAM: "mariadb-server-core", "/usr/bin/my_print_defaults": "mariadb-client-core"},
 )

@@ -79,4 +79,5 @@ KIND = ServiceKind(
     needs=nginx.NEEDS,
     mechanisms={Mechanism.STATIC: {}, Mechanism.MODULE: {}, Mechanism.PHP_FASTCGI: php.NEEDS_FPM},
     is_tuned=True,
+    settings={nginx.NAME: nginx.SETTINGS, php.NAME: php.SETTINGS},
 )

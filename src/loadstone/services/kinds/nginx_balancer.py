@@ -26,4 +26,6 @@ def configuration(site: Site) -> str:
     return nginx.http(site, upstream + nginx.http_and_tls(site, passing))
 
 
-KIND = ServiceKind("nginx", ServiceRole.BALANCER, program, 8080, has_tls=True, needs=nginx.NEEDS)
+KIND = ServiceKind(
+    "nginx", ServiceRole.BALANCER, program, 8080, has_tls=True, needs=nginx.NEEDS, settings={nginx.NAME: nginx.SETTINGS}
+)

@@ -54,4 +54,5 @@ KIND = ServiceKind(
     has_tls=True,
     needs={**nginx.NEEDS, **php.NEEDS_FPM},
     is_tuned=True,
+    settings={nginx.NAME: nginx.SETTINGS, php.NAME: php.SETTINGS},
 )

@@ -36,4 +36,6 @@ def configuration(site: Site) -> str:
     )
 
 
-KIND = ServiceKind("nginx-responder", ServiceRole.BACKEND, program, 8080, needs=nginx.NEEDS)
+KIND = ServiceKind(
+    "nginx-responder", ServiceRole.BACKEND, program, 8080, needs=nginx.NEEDS, settings={nginx.NAME: nginx.SETTINGS}
+)

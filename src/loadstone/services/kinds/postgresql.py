@@ -1,10 +1,15 @@
 """PostgreSQL as an ordinary process with all its data in one private folder."""
 
 import shlex
+from typing import Annotated, Literal
 
-from loadstone.model.service import ServiceRole
+from pydantic import Field
+
+from loadstone.model.reading import Section
+from loadstone.model.service import ServiceRole, Tuning
 from loadstone.model.target import Endpoint
 from loadstone.services.kind import Program, ServiceKind, Site, local
+from loadstone.services.settings import settings_of
 from loadstone.services.unprivileged import NOT_ROOT, shell
 
 USER, DATABASE = "loadstone", "postgres"
@@ -12,13 +17,47 @@ PROGRAMS = 'PATH="$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1):$PA
 """Debian keeps the programs of each version in a folder of its own."""
 CONNECTIONS = 64
 DATA = "postgresql"
+NAME = "postgresql"
+"""Of its settings."""
+Size = Annotated[str, Field(pattern=r"^[0-9]{1,9}(kB|MB|GB)$")]
+
+
+class PostgresqlSettings(Section):
+    """Settings of PostgreSQL; those that are unset are as distributed. The names are its own."""
+
+    max_connections: int = Field(default=CONNECTIONS, ge=10, le=10_000, description="connections at once, at most")
+    shared_buffers: Size | None = Field(default=None, description="memory for cached pages, such as 1GB")
+    effective_cache_size: Size | None = Field(
+        default=None, description="what the planner takes for the size of all caches, such as 4GB"
+    )
+    work_mem: Size | None = Field(default=None, description="memory of a sort or hash, such as 16MB")
+    maintenance_work_mem: Size | None = Field(default=None, description="memory of maintenance, such as 256MB")
+    wal_buffers: Size | None = Field(default=None, description="memory for log that is not yet written, such as 16MB")
+    max_wal_size: Size | None = Field(default=None, description="log between two checkpoints at most, such as 4GB")
+    checkpoint_timeout: Annotated[str, Field(pattern=r"^[0-9]{1,5}(s|min|h)$")] | None = Field(
+        default=None, description="time between two checkpoints at most, such as 15min"
+    )
+    synchronous_commit: Literal["on", "off", "local"] | None = Field(
+        default=None, description="when a commit is acknowledged; `off` may lose the last ones in a crash"
+    )
+    huge_pages: Literal["on", "off", "try"] | None = Field(default=None, description="whether huge pages are used")
+    random_page_cost: float | None = Field(default=None, ge=0, le=1e6, description="planner's cost of a random page")
+
+    @property
+    def options(self) -> list[str]:
+        """Options of the server's command line."""
+        chosen = self.model_dump(exclude_none=True)
+        return [word for name, value in chosen.items() for word in ("-c", f"{name}={value}")]
+
+
+SETTINGS = {tuning: PostgresqlSettings() for tuning in Tuning}
 
 
 def program(site: Site) -> Program:
     """An empty database is made first."""
     data = f"{site.folder}/{DATA}"
     server = ["postgres", "-D", data, "-h", site.listen, "-p", str(site.port), "-k", ""]
-    server += ["-c", f"max_connections={CONNECTIONS}"]
+    server += settings_of(site, NAME, SETTINGS).options
     command = shell(f"{PROGRAMS}; exec {shlex.join([*NOT_ROOT, *server])}")
     version = shell(f"{PROGRAMS}; postgres --version")
     return Program(command, prepare=[_preparing(data)], wait=_waiting(site), version=version)
@@ -49,5 +88,6 @@ KIND = ServiceKind(
     url,
     DATA,
     counts=True,
+    settings={NAME: SETTINGS},
     needs={"/usr/lib/postgresql/*/bin/initdb": "postgresql"},
 )

@@ -1,33 +1,61 @@
 """The reference server as a web server alone, with the settings that published sizing tests had."""
 
-from dataclasses import dataclass
+from typing import Self
+
+from pydantic import Field, model_validator
 
 from loadstone.model.machine import SERVER
+from loadstone.model.reading import Section
 from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole, Tuning
 from loadstone.services import php
 from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.mechanisms import CGI, NEEDS_COMPILER, NEEDS_PERL, PROGRAMS, SITE, build_commands, sources
+from loadstone.services.settings import settings_of
 from loadstone.services.unprivileged import shell
 
 
-@dataclass(frozen=True)
-class ReferenceSettings:
-    """What is tuned: file cache, processes that start programs, kept connections to PHP."""
+class ReferenceSettings(Section):
+    """Settings of the reference web server: file cache, and processes that start programs."""
 
-    entries: int
-    cache_bytes: int
-    file_bytes: int
-    age_s: int
-    stubs: tuple[int, int, int]
-    """Least, most, and seconds after which one that is idle ends."""
+    entries: int = Field(ge=0, description="files in the cache at most")
+    cache_bytes: int = Field(ge=0, description="memory of the file cache, bytes")
+    file_bytes: int = Field(ge=0, description="largest file that is cached, bytes")
+    age_s: int = Field(ge=0, description="seconds after which a cached file is looked at again")
+    min_stubs: int = Field(ge=0, le=10_000, description="least processes that start CGI programs")
+    max_stubs: int = Field(ge=1, le=10_000, description="most processes that start CGI programs")
+    stub_idle_s: int = Field(ge=1, description="seconds after which an idle one of them ends")
+
+    @model_validator(mode="after")
+    def _stubs_have_room(self) -> Self:
+        if self.min_stubs > self.max_stubs:
+            raise ValueError(f"min_stubs ({self.min_stubs}) must be at most max_stubs ({self.max_stubs})")
+        return self
 
 
 SETTINGS = {
     # Tables 6-3, 6-7 and 6-9 of the published tests.
-    Tuning.DEFAULT: ReferenceSettings(1024, 10_485_760, 524_288, 30, (0, 16, 30)),
+    Tuning.DEFAULT: ReferenceSettings(
+        entries=1024,
+        cache_bytes=10_485_760,
+        file_bytes=524_288,
+        age_s=30,
+        min_stubs=0,
+        max_stubs=16,
+        stub_idle_s=30,
+    ),
     # The same; of their heap of 8 GB a sixteenth.
-    Tuning.TUNED: ReferenceSettings(1_048_576, 500_000_000, 1_200_000, 3600, (100, 100, 1000)),
+    Tuning.TUNED: ReferenceSettings(
+        entries=1_048_576,
+        cache_bytes=500_000_000,
+        file_bytes=1_200_000,
+        age_s=3600,
+        min_stubs=100,
+        max_stubs=100,
+        stub_idle_s=1000,
+    ),
 }
+NAME = "webserver"
+"""Of its settings."""
 
 
 def program(site: Site) -> Program:
@@ -40,8 +68,7 @@ def program(site: Site) -> Program:
 
 
 def _command(site: Site) -> list[str]:
-    settings = SETTINGS[site.tuning]
-    min_stubs, max_stubs, idle_s = settings.stubs
+    settings = settings_of(site, NAME, SETTINGS)
     options = {
         "--listen": f"{site.listen}:{site.port}",
         "--listen-tls": f"{site.listen}:{site.tls_port}",
@@ -52,15 +79,15 @@ def _command(site: Site) -> list[str]:
         "--cache-bytes": settings.cache_bytes,
         "--cache-file-bytes": settings.file_bytes,
         "--cache-age": settings.age_s,
-        "--least-stubs": min_stubs,
-        "--most-stubs": max_stubs,
-        "--stub-idle": idle_s,
+        "--least-stubs": settings.min_stubs,
+        "--most-stubs": settings.max_stubs,
+        "--stub-idle": settings.stub_idle_s,
     }
     if site.mechanism in CGI:
         options["--program"] = f"{site.folder}/{PROGRAMS}/{CGI[site.mechanism]}"
     if site.mechanism is Mechanism.PHP_FASTCGI:
         options["--php"] = f"{site.folder}/{php.SOCKET}"
-        options["--php-kept"] = php.kept_connections(site.tuning, 1) if site.tuning is Tuning.TUNED else 0
+        options["--php-kept"] = php.kept_connections(site, 1) if site.tuning is Tuning.TUNED else 0
     flat = [str(word) for pair in options.items() for word in pair]
     return [SERVER, "webserver", "--until-stdin-ends", *flat]
 
@@ -80,4 +107,5 @@ KIND = ServiceKind(
     },
     is_tuned=True,
     untuned=frozenset({Mechanism.MODULE}),
+    settings={NAME: SETTINGS, php.NAME: php.SETTINGS},
 )

@@ -26,4 +26,5 @@ KIND = ServiceKind(
     needs=java.FORM.needs,
     memory_mib=tomcat.MEMORY_MIB,
     is_tuned=True,
+    settings={tomcat.NAME: tomcat.SETTINGS},
 )

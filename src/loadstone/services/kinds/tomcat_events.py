@@ -42,4 +42,5 @@ KIND = ServiceKind(
     needs={**java.FORM.needs, MEMCACHED: "libspymemcached-java"},
     memory_mib=tomcat.MEMORY_MIB,
     is_tuned=True,
+    settings={tomcat.NAME: tomcat.SETTINGS},
 )

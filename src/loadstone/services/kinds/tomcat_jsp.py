@@ -42,7 +42,7 @@ def _application(
 ) -> dict[str, str]:
     """Its page answers whatever is no file, and nothing more."""
     pages = {"/": f"{name}.jsp", **(extra or {})}
-    texts = {f"{folder}/{tomcat.WEB_XML}": tomcat.web_xml(site.tuning, pages, patterns)}
+    texts = {f"{folder}/{tomcat.WEB_XML}": tomcat.web_xml(site, pages, patterns)}
     parts = ("page.jspf", "backend.jspf", "visitor.jspf", f"{name}.jsp")
     texts |= {f"{folder}/WEB-INF/{part}": tomcat.page(part) for part in parts}
     return texts | {f"{folder}/WEB-INF/facts.jspf": facts()}
@@ -73,4 +73,5 @@ KIND = ServiceKind(
     needs=tomcat.PACKAGED.needs,
     memory_mib=tomcat.MEMORY_MIB,
     is_tuned=True,
+    settings={tomcat.NAME: tomcat.SETTINGS},
 )
