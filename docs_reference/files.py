@@ -15,7 +15,7 @@ from loadstone.model.tile import TILE_SECTIONS, Size
 from loadstone.model.workload.values import Value
 from loadstone.platforms.kind import EVERY
 from loadstone.platforms.registry import platform_kinds
-from loadstone.study.parameters import PARAMETERS
+from loadstone.study.parameters import OF_PROGRAMS, PARAMETERS
 from loadstone.study.registry import study_kinds
 from loadstone.study.sections import DriverSection, LoadEntry, ProfileSection, ServerSection, StudyHeader, TargetSection
 from loadstone.workloads.catalogue import ENTRIES, OPTIONAL_SECTIONS, WORKLOAD_SECTIONS
@@ -116,7 +116,7 @@ def study_file() -> Iterator[str]:
         "without a question; the command of a question runs a file with its section, such as `loadstone search FILE`. "
         f"Options of the command line replace values of the file, and the result discloses it. {NUMBERS} {GENERATED}"
     )
-    machines = ["[machine]", "[backend]", "[machines.ROLE]", "[notes]"]
+    machines = ["[machine]", "[backend]", "[machines.ROLE]", "[set.PROGRAM]", "[notes]"]
     yield _contents([*(title for title, _ in STUDY), *machines, *(f"[{name}]" for name in kinds)])
     yield paragraph(f"[{PARAMETERS_TITLE}](#{anchor(PARAMETERS_TITLE)}) are what studies vary.")
     sections = Sections()
@@ -125,6 +125,11 @@ def study_file() -> Iterator[str]:
         if title == "[profile]":
             yield _profiles()
     yield from _machines(sections)
+    yield "## `[set.PROGRAM]`"
+    yield paragraph(
+        "Settings of a program that Loadstone starts, such as `children = 50` below `[set.php]`. "
+        "[Settings of programs](settings.md) has all of them."
+    )
     yield "## `[notes]`"
     yield paragraph(NOTES)
     for name, study in kinds.items():
@@ -135,7 +140,11 @@ def study_file() -> Iterator[str]:
         "Studies vary these: `over` of `[sweep]` and `[peaks]`, and `a` and `b` of `[compare]`. On the command line "
         "`--over sessions=50,100` names one parameter with its points."
     )
-    yield table(("parameter", "values"), ((code(name), sentence(each.about)) for name, each in PARAMETERS.items()))
+    rows = [(code(name), sentence(each.about)) for name, each in PARAMETERS.items() if not name.startswith(OF_PROGRAMS)]
+    yield table(
+        ("parameter", "values"),
+        [*rows, (code(f"{OF_PROGRAMS}PROGRAM.SETTING"), "A setting of a program ([list](settings.md)).")],
+    )
 
 
 def _profiles() -> str:

@@ -10,6 +10,7 @@ from docs_reference.exit_codes import exit_codes
 from docs_reference.files import fleet_file, study_file, tile_file, workload_file
 from docs_reference.markdown import page
 from docs_reference.metrics import metrics
+from docs_reference.program_settings import program_settings
 from docs_reference.results import results_folder
 from docs_reference.rules import rules_page
 
@@ -26,6 +27,7 @@ PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
     "rules.md": rules_page,
     "metrics.md": metrics,
     "exit-codes.md": exit_codes,
+    "settings.md": program_settings,
 }
 SOURCES = "web-workloads", "consolidation", "applications", "webserver", "studies", "fault-tolerance"
 """Pages that declarations and stored results name as their sources."""

@@ -110,16 +110,17 @@ def default_of(info: FieldInfo) -> str:
         return "required" if info.is_required() else ""
     if default is None or (isinstance(default, str | tuple | dict) and not default):
         return ""
-    return code(_written(default)) if not isinstance(default, Section) else "as below"
+    return code(written(default)) if not isinstance(default, Section) else "as below"
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
+    """Returns a value as files have it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Enum):
         return f'"{value.value}"'
     if isinstance(value, tuple):
-        return f"[{', '.join(map(_written, value))}]"
+        return f"[{', '.join(map(written, value))}]"
     if isinstance(value, str | ProcessKind):
         return f'"{value}"'
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -28,6 +28,7 @@ from loadstone.study.sections import (
     LoadEntry,
     OtherSystems,
     ProfileSection,
+    ProgramSettings,
     ServerSection,
     StudyHeader,
     TargetSection,
@@ -141,6 +142,7 @@ class SystemOptions(MachineOptions):
     target: SectionOptions = declare_options(TargetSection)
     stock: SectionOptions = declare_options(OtherSystems)
     server: SectionOptions = declare_options(ServerSection, names=CHOSEN_NAMES)
+    programs: SectionOptions = declare_options(ProgramSettings)
     backend: Annotated[
         str | None,
         typer.Option(
@@ -188,6 +190,7 @@ class WorkloadOptions(SystemOptions, ResultOptions, Command):
             server=self.server.read(ServerSection),
             station=stock.station,
             nginx=stock.nginx,
+            settings=self.programs.read(ProgramSettings).set,
             together=header.together,
             is_virtual=header.virtual,
             machine=placement.machine,

@@ -1,6 +1,6 @@
 """What the command line and the environment change in a study file: each option replaces a value of the file."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +41,22 @@ def _overrides(option: PlacedOption, source: str) -> Iterator[Override]:
         raise UsageError(f"{source} cannot be combined with a study file. Set it in the file.")
     if place.is_table:
         yield from _of_settings(place, source, value)
+    elif isinstance(value, Mapping):
+        yield from _of_mapping(place.path, source, value)
     elif place.replaces_table:
         yield Override(source, place.path[:1], {place.path[-1]: value})
     elif place.path:
         yield Override(source, place.path, value.absolute() if isinstance(value, Path) else value)
+
+
+def _of_mapping(path: tuple[str, ...], source: str, values: Mapping[str, Any]) -> Iterator[Override]:
+    """Yields an override for each value of nested tables; `apache.prefork` is a table within another."""
+    for name, value in values.items():
+        below = (*path, *name.split("."))
+        if isinstance(value, Mapping):
+            yield from _of_mapping(below, source, value)
+        else:
+            yield Override(source, below, value)
 
 
 def _of_settings(place: OptionPlace, source: str, value: Any) -> Iterator[Override]:

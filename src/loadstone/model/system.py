@@ -7,6 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from loadstone.model.choices import ServiceChoices
+from loadstone.model.program_settings import SettingsByProgram, write_settings_of_programs
 from loadstone.model.reading import Section, from_settings, settings_of
 from loadstone.model.service import EMBEDDED
 from loadstone.model.target import Target
@@ -70,6 +71,8 @@ class Reference:
     services: ServiceChoices = field(default_factory=ServiceChoices)
     imap: str = EMBEDDED
     """Service that keeps the mail."""
+    settings: SettingsByProgram = field(default_factory=dict)
+    """What the user changed of programs; the services that run them check it."""
 
     def service_for(self, choice: str) -> str:
         """Returns the service that a choice names: the embedded one without a choice, the empty name for none."""
@@ -79,7 +82,8 @@ class Reference:
 
     def disclosed(self) -> dict[str, str | int | None]:
         """Its settings, as results keep them."""
-        return {"threads": self.threads, "imap": self.imap, **self.services.disclosed()}
+        changed = {"set": write_settings_of_programs(self.settings)} if self.settings else {}
+        return {"threads": self.threads, "imap": self.imap, **self.services.disclosed(), **changed}
 
 
 class FileSet(StrEnum):

@@ -6,13 +6,15 @@ from functools import cache
 from loadstone.model.choices import CHOICES, NONE
 from loadstone.model.errors import UsageError
 from loadstone.model.modules import declared_in
-from loadstone.model.reading import suggest
-from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole
+from loadstone.model.program_settings import SettingsByProgram
+from loadstone.model.reading import Section, suggest
+from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole, Tuning
 from loadstone.model.system import Reference
 from loadstone.model.topology import roles_chosen_by, topologies_with, topology_of
 from loadstone.model.workload import ServerNeeds
 from loadstone.services import kinds
 from loadstone.services.kind import ServiceKind
+from loadstone.services.settings import check_settings
 from loadstone.topologies.topology import Topology
 
 
@@ -72,6 +74,22 @@ def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
             )
         if chosen not in names_of(name):
             raise UsageError(f"There is no {option} `{chosen}`. {suggest(str(chosen), set(names_of(name)))}")
+    check_system_settings(system, topology)
+
+
+@cache
+def settings_by_program() -> Mapping[str, type[Section]]:
+    """Returns the settings that users may change, by the program that has them."""
+    every = (kind.settings for role in service_roles() for kind in service_kinds(role).values())
+    found = {program: type(usual[Tuning.DEFAULT]) for settings in every for program, usual in settings.items()}
+    return dict(sorted(found.items()))
+
+
+def check_system_settings(system: Reference, topology: Topology) -> SettingsByProgram:
+    """Returns what the user changed of programs, as typed values. Raises UsageError for what no chosen service has."""
+    named = ((role, system.service_for(role.choice)) for role in topology.roles)
+    chosen = [service_kind(role.service, name) for role, name in named if role.has_machine(name)]
+    return check_settings(chosen, system.services.tuning, system.settings)
 
 
 def _refuse_unfit_front(system: Reference, needs: ServerNeeds, topology: Topology) -> None:

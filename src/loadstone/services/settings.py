@@ -20,20 +20,6 @@ def settings_of(site: Site, program: str, usual: Mapping[Tuning, S]) -> S:
     return usual[site.tuning].model_copy(update=dict(site.settings.get(program, {})))
 
 
-def read_settings(texts: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Reads `php.children=50` and `apache.prefork.max=400`; returns texts by program and setting. Raises UsageError."""
-    given: dict[str, dict[str, str]] = {}
-    for text in texts:
-        name, separator, value = text.partition("=")
-        program, dot, setting = name.strip().rpartition(".")
-        if not (separator and dot and program and setting and value.strip()):
-            raise UsageError(f"`{text}` is not a valid setting. Use PROGRAM.SETTING=VALUE, such as php.children=50.")
-        if setting in given.setdefault(program, {}):
-            raise UsageError(f"`{name}` is set twice. Remove one of them.")
-        given[program][setting] = value.strip()
-    return given
-
-
 def check_settings(
     kinds: Sequence[ServiceKind], tuning: Tuning, given: Mapping[str, Mapping[str, object]]
 ) -> dict[str, dict[str, object]]:
@@ -60,5 +46,5 @@ def _checked(
             "--backend-service choose others."
         )
     usual = known[program][tuning]
-    checked = from_settings(type(usual), f"setting of {program}", {**dict(usual), **values})
+    checked = from_settings(type(usual), f"`{program}` program", {**dict(usual), **values})
     return {name: getattr(checked, name) for name in values}

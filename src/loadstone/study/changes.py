@@ -11,6 +11,7 @@ from loadstone.model.front import find_front
 from loadstone.model.load import POISSON, Arrivals, Load, Population
 from loadstone.model.machine import MachineSpec
 from loadstone.model.profile import find_profile
+from loadstone.model.program_settings import merge_settings
 from loadstone.model.reading import from_settings
 from loadstone.model.selector import RoleSettings, split_selector, write_selector
 from loadstone.model.system import Clock, Reference, Station
@@ -114,6 +115,12 @@ def change_service(choice: str, spec: RunSpec, name: str) -> RunSpec:
     system = _reference(spec, choice)
     changed = {**dict(system.services), choice: NONE if name == "none" else name}
     return replace(spec, system=replace(system, services=ServiceChoices.model_validate(changed)))
+
+
+def change_setting(program: str, name: str, spec: RunSpec, value: object) -> RunSpec:
+    """A setting of a program that the lab starts. Raises UsageError."""
+    system = _reference(spec, f"set.{program}.{name}")
+    return replace(spec, system=replace(system, settings=merge_settings(system.settings, program, name, value)))
 
 
 def _reference(spec: RunSpec, field: str) -> Reference:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from loadstone.model.machine import HERE, MachineSpec, Placement
+from loadstone.model.program_settings import SettingsByProgram
 from loadstone.model.selector import RoleSettings
 from loadstone.model.system import FileServer, Station
 from loadstone.study.kind import StudySection
@@ -22,6 +23,8 @@ class Declaration:
     server: ServerSection
     station: Station | None = None
     nginx: FileServer | None = None
+    settings: SettingsByProgram = field(default_factory=dict)
+    """Settings of the programs that the lab starts."""
     together: bool = False
     is_virtual: bool = False
     machine: MachineSpec = HERE

@@ -8,6 +8,7 @@ from loadstone.model.errors import UsageError
 from loadstone.model.machine import MachineSpec
 from loadstone.model.notes import read_notes
 from loadstone.model.profile import PROFILES
+from loadstone.model.program_settings import flatten_settings
 from loadstone.model.reading import Document, FileTable, suggest
 from loadstone.model.selector import read_role_tables
 from loadstone.model.system import FileServer, Station
@@ -21,6 +22,7 @@ from loadstone.study.sections import (
     LoadEntry,
     OtherSystems,
     ProfileSection,
+    ProgramSettings,
     ServerSection,
     StudyHeader,
     TargetSection,
@@ -30,6 +32,7 @@ _TABLES = (StudyHeader, LoadEntry, ProfileSection, TargetSection, DriverSection,
 _SECTIONS = {
     *(kind.table for kind in _TABLES),
     *OtherSystems.model_fields,
+    *ProgramSettings.model_fields,
     *("machine", "machines", "backend", "notes"),
 }
 
@@ -49,7 +52,7 @@ def read_study(file: Path, kinds: Mapping[str, type[StudySection]], overrides: S
     loads = _loads(document, file)
     machine = document.take(("machine",), machine_kind(), content.get("machine", {}))
     backend = document.take(("backend",), machine_kind(), content.get("backend", {}))
-    roles = read_role_tables(document, machine_kind())
+    roles, settings = read_role_tables(document, machine_kind()), _settings(document)
     station = document.take(("station",), Station, content["station"]) if "station" in content else None
     nginx = document.take(("nginx",), FileServer, content["nginx"]) if "nginx" in content else None
     sections: dict[str, StudySection | None] = {
@@ -77,6 +80,7 @@ def read_study(file: Path, kinds: Mapping[str, type[StudySection]], overrides: S
         server=server,
         station=station,
         nginx=nginx,
+        settings=settings,
         is_virtual=header.virtual,
         machine=machine,
         backend=backend,
@@ -92,6 +96,17 @@ T = TypeVar("T", bound=FileTable)
 def _table_of(document: Document, kind: type[T]) -> T | None:
     """A table of the file, with its defaults where the file has none; None where it has problems, which are noted."""
     return document.take((kind.table,), kind, document.content.get(kind.table, {}))
+
+
+def _settings(document: Document) -> dict[str, dict[str, object]]:
+    """`[set.php]` and `[set.apache.prefork]`: settings of programs, by program."""
+    tables = document.content.get("set", {})
+    settings = flatten_settings(tables) if isinstance(tables, dict) else {}
+    if not isinstance(tables, dict) or "" in settings:
+        document.problem(
+            ("set",), "is not a table of settings by program", "Write [set.php] and below it children = 50."
+        )
+    return settings
 
 
 def _loads(document: Document, file: Path) -> tuple[LoadEntry, ...]:

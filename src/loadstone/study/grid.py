@@ -8,7 +8,7 @@ from pydantic import Field
 
 from loadstone.model.errors import UsageError
 from loadstone.model.reading import Flag
-from loadstone.study.parameters import PARAMETERS, Point, Points, RunSettings, SettingValue
+from loadstone.study.parameters import NAMED_PARAMETERS, Point, Points, RunSettings, SettingValue
 from loadstone.study.settings import parse_points, read_points
 
 PLATFORMS = ("platform", "machine.platform")
@@ -27,7 +27,7 @@ Over = Annotated[
     dict[str, Points],
     Field(min_length=1),
     Flag(
-        f"Parameter and its points. Repeatable. Parameters: {', '.join(PARAMETERS)}.",
+        f"Parameter and its points. Repeatable. Parameters: {', '.join(NAMED_PARAMETERS)}.",
         metavar="NAME=POINT,POINT,...",
         read_all=read_over,
     ),

@@ -20,7 +20,7 @@ from loadstone.model.system import Station
 from loadstone.model.target import Target
 from loadstone.platforms.registry import machine_kind, platform_kinds
 from loadstone.run.spec import RunSpec
-from loadstone.services.registry import names_of
+from loadstone.services.registry import names_of, settings_by_program
 from loadstone.study import changes
 from loadstone.study.changes import MachineGrid
 from loadstone.study.sections import DriverSection, LoadEntry, ProfileSection, ServerSection, TargetSection
@@ -37,6 +37,10 @@ LoadKind = Annotated[
     Flag("Kind of load: sessions (closed) or rate (open, session arrivals per second)."),
 ]
 """The load that a study varies, as users write it."""
+
+
+OF_PROGRAMS = "set."
+"""Names of the parameters that are settings of programs begin so."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,14 @@ def _chosen(choice: str, text: str) -> str:
     return text
 
 
+def _of_programs() -> Iterator[Parameter]:
+    """Parameters of the settings of all programs, as `set.php.children`."""
+    for program, section in settings_by_program().items():
+        for name, info in section.model_fields.items():
+            change = partial(changes.change_setting, program, name)
+            yield Parameter(f"{OF_PROGRAMS}{program}.{name}", str(info.description), _kind_of(info), change)
+
+
 def _of_stations() -> Iterator[Parameter]:
     for name, info in Station.model_fields.items():
         change = partial(changes.change_station, name)
@@ -177,6 +189,7 @@ PARAMETERS = {
         *_of_machine("machine", changes.change_machine),
         *_of_machine("backend", changes.change_backend),
         *_of_services(),
+        *_of_programs(),
         Parameter("tls", "true or false, for workloads that go either way", bool, changes.change_tls),
         Parameter(
             "directories",
@@ -215,3 +228,5 @@ PARAMETERS = {
     )
 }
 """All parameters by name."""
+NAMED_PARAMETERS = [*(name for name in PARAMETERS if not name.startswith(OF_PROGRAMS)), f"{OF_PROGRAMS}PROGRAM.SETTING"]
+"""Names for people, with one for all settings of programs, of which docs/reference/settings.md has the list."""

@@ -86,8 +86,12 @@ def _system(declared: Declaration) -> System:
     if not target.urls:
         _refuse_changed(target, "applies to --target, which names a system that others set up", ("agents",))
     if not systems:
-        return Reference(resolve_threads(declared.placement, server.threads), server.services)
-    _refuse_changed(server, f"applies to services that the lab starts, not to {systems[0]}")
+        threads = resolve_threads(declared.placement, server.threads)
+        return Reference(threads, server.services, settings=declared.settings)
+    why = f"applies to services that the lab starts, not to {systems[0]}"
+    _refuse_changed(server, why)
+    if declared.settings:
+        raise UsageError(f"--set {why}. Remove one of them.")
     return declared.station or declared.nginx or make_access(target).make_target(list(target.urls))
 
 

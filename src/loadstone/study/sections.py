@@ -24,6 +24,7 @@ from loadstone.model.load import (
     read_sessions,
 )
 from loadstone.model.profile import PROFILES
+from loadstone.model.program_settings import SettingsByProgram, read_settings
 from loadstone.model.reading import FileTable, Flag, refusing
 from loadstone.model.system import FileServer, Station
 from loadstone.model.target import Addresses
@@ -305,6 +306,23 @@ class ServerSection(ServiceChoices, FileTable):
     def services(self) -> ServiceChoices:
         """Its services alone."""
         return ServiceChoices(**{name: getattr(self, name) for name in ServiceChoices.model_fields})
+
+
+class ProgramSettings(FileTable):
+    """Settings of the programs that the lab starts, on top of those of `tuning`."""
+
+    table: ClassVar[str] = ""
+    panel: ClassVar[str] = SYSTEM
+
+    set: Annotated[
+        SettingsByProgram,
+        Flag(
+            "Setting of a program that the lab starts, such as php.children=50 or postgresql.shared_buffers=1GB "
+            "(docs/reference/settings.md). Repeatable.",
+            metavar="PROGRAM.SETTING=VALUE",
+            read_all=read_settings,
+        ),
+    ] = Field(default_factory=dict, description="a table for each program, such as [set.php] with children = 50")
 
 
 class OtherSystems(FileTable):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from loadstone.model.program_settings import SettingsByProgram
 from loadstone.model.role import ProcessRole
 from loadstone.model.service import Mechanism, ServiceRole, Tuning
 from loadstone.model.system import Reference
@@ -10,7 +11,7 @@ from loadstone.model.target import Target
 from loadstone.model.workload import WEB_NEEDS, ServerNeeds
 from loadstone.platforms.contract import Machine
 from loadstone.services.kind import ServiceKind, Site
-from loadstone.services.registry import service_kind, web_server
+from loadstone.services.registry import check_system_settings, service_kind, web_server
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.kept_data import copy_kept
 from loadstone.testbed.running import Running
@@ -32,6 +33,8 @@ class DeploymentChoices:
     """Threads of each role's service, by role."""
     machine_threads: Mapping[str, int] = field(default_factory=dict)
     """Threads of the service on single machines, by name, where they differ from those of the role."""
+    settings: SettingsByProgram = field(default_factory=dict)
+    """What the user changed of programs, checked."""
     tuning: Tuning = Tuning.DEFAULT
     mechanism: Mechanism = Mechanism.STATIC
     needs: ServerNeeds = WEB_NEEDS
@@ -44,6 +47,7 @@ class DeploymentChoices:
         return cls(
             services={role.name: system.service_for(role.choice) for role in topology.roles},
             threads={role.name: system.threads for role in topology.roles},
+            settings=check_system_settings(system, topology),
             tuning=system.services.tuning,
             mechanism=web_server(system, needs)[1] if has_mechanism else Mechanism.STATIC,
             needs=needs,
@@ -61,7 +65,8 @@ class DeploymentChoices:
 
     def site_of(self, role: TopologyRole, machine: Machine) -> Site:
         """Returns the site of a role's service on a machine, without addresses of peers."""
-        return site_on(machine, role.threads or self.machine_threads.get(machine.name, self.threads[role.name]))
+        threads = role.threads or self.machine_threads.get(machine.name, self.threads[role.name])
+        return replace(site_on(machine, threads), settings=self.settings)
 
 
 @dataclass(frozen=True)

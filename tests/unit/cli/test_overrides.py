@@ -124,6 +124,7 @@ SAMPLES: dict[str, tuple[str, ...]] = {
     "balancer": ("haproxy",),
     "cache": ("embedded",),
     "store": ("nfs",),
+    "set": ("php.children=50",),
     "platform": ("vm",),
     "cold": ("--platform", "vm"),
     "machine": ("memory=700", "--platform", "vm"),
@@ -458,3 +459,30 @@ def test_a_value_that_another_excludes_is_disclosed(outcome: Callable[..., RunSp
     notes = outcome("--rate", "30").notes
     assert notes["overridden: load.sessions"] == "none by --rate; in the file: 10"
     assert notes["overridden: load.rate"] == "30 by --rate; in the file: none"
+
+
+def test_a_setting_of_a_program_replaces_that_of_the_file_alone(tmp_path: Path, outcome: Callable[..., Any]) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(file.read_text() + "[set.php]\nchildren = 5\nwaiting = 100\n[set.apache.event]\nmax = 300\n")
+    spec = outcome("--set", "php.children=50", "--set", "apache.event.start=3")
+    assert spec.system.settings == {
+        "php": {"children": "50", "waiting": 100},
+        "apache.event": {"max": 300, "start": "3"},
+    }
+    assert spec.notes["overridden: set.php.children"] == "50 by --set; in the file: 5"
+    assert spec.notes["overridden: set.apache.event.start"] == "3 by --set; in the file: none"
+    assert spec.system.disclosed()["set"] == (
+        "php.waiting=100, php.children=50, apache.event.max=300, apache.event.start=3"
+    )
+
+
+@pytest.mark.parametrize("text", ["set = 5\n", "[set]\nchildren = 50\n"])
+def test_settings_without_a_program_are_refused(
+    text: str, tmp_path: Path, outcome: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(text + file.read_text() if text.startswith("set =") else file.read_text() + text)
+    with pytest.raises(SystemExit) as end:
+        main(["run", "study.toml"])
+    assert end.value.code == Exit.WRONG_INPUT
+    assert "set: is not a table of settings by program. Write [set.php]" in " ".join(capsys.readouterr().err.split())

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 import pytest
 
 from loadstone.model.errors import UsageError
+from loadstone.model.program_settings import read_settings
 from loadstone.model.service import ServiceRole, Tuning
 from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.registry import service_kind, service_kinds, service_roles
-from loadstone.services.settings import check_settings, read_settings
+from loadstone.services.settings import check_settings
 
 NGINX_PHP = service_kind(ServiceRole.WEB, "nginx-php")
 
@@ -77,7 +78,7 @@ def test_a_setting_changes_the_tuned_values_too() -> None:
         ("php.children", "is not a valid setting"),
         ("php.children=", "is not a valid setting"),
         ("php.childs=5", "has no `childs`. Did you mean `children`?"),
-        ("php.children=0", "`children=0` is not valid for a setting of php. Expected: requests at once"),
+        ("php.children=0", "`children=0` is not valid for a `php` program. Expected: requests at once"),
         ("php.children=many", "`children=many` is not valid"),
         ("php.children=2", r"needs min_spare \(1\) <= start \(2\) <= max_spare \(3\) <= children \(2\)"),
         ("nginx.open_files=10", "`open_files` needs `open_files_s`"),

@@ -28,7 +28,7 @@ class PostgresqlSettings(Section):
     max_connections: int = Field(default=CONNECTIONS, ge=10, le=10_000, description="connections at once, at most")
     shared_buffers: Size | None = Field(default=None, description="memory for cached pages, such as 1GB")
     effective_cache_size: Size | None = Field(
-        default=None, description="what the planner takes for the size of all caches, such as 4GB"
+        default=None, description="size of all caches that the planner assumes, such as 4GB"
     )
     work_mem: Size | None = Field(default=None, description="memory of a sort or hash, such as 16MB")
     maintenance_work_mem: Size | None = Field(default=None, description="memory of maintenance, such as 256MB")
