@@ -95,7 +95,6 @@ def test_a_disk_is_reached_over_its_agent_where_there_is_a_log_and_as_a_file_whe
     assert "blkreplay" not in booted
     assert "file=nbd+unix:///rustnbd?socket=/run/p/a.nbd,id=stored" in recorded
     assert "driver=blkreplay,if=none,image=stored,id=disk" in recorded
-    assert "loadstone.data=/dev/vda,/srv/loadstone" in kernel_line(layout)
     assert "--disk-socket /run/p/a.nbd" in " ".join(agent("loadstone-pair", layout, FILES, "tap1", None))
 
 
@@ -110,10 +109,10 @@ def test_a_disk_that_both_sides_share_is_one_file_and_its_agents_know() -> None:
 
 
 def test_what_means_nothing_for_a_pairs_disk_is_refused() -> None:
-    assert not idle_settings(64, PairSettings(disks=Disks.SHARED, reads=Reads.SECONDARY))
-    assert not idle_settings(0, PairSettings())
-    assert "disk=64" in idle_settings(0, PairSettings(disks=Disks.SHARED))
-    assert "disks=shared" in idle_settings(64, PairSettings(reads=Reads.SECONDARY))
+    assert not idle_settings(True, PairSettings(disks=Disks.SHARED, reads=Reads.SECONDARY))
+    assert not idle_settings(False, PairSettings())
+    assert "disk=64" in idle_settings(False, PairSettings(disks=Disks.SHARED))
+    assert "disks=shared" in idle_settings(True, PairSettings(reads=Reads.SECONDARY))
 
 
 def test_memory_is_locked_where_that_is_allowed_and_a_pair_is_made() -> None:

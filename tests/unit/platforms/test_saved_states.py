@@ -132,6 +132,8 @@ PAIR = PairLayout("one", 192, IMAGE, nic(2))
         replace(PAIR, nic=replace(nic(2), mtu=1450)),
         replace(PAIR, image=replace(IMAGE, digest="1")),
         replace(PAIR, is_locked=True),
+        replace(PAIR, disk=PairDisk(64)),
+        replace(PAIR, disk=PairDisk(1 << 14)),
     ],
 )
 def test_everything_that_determines_a_pairs_state_changes_its_key(other: PairLayout) -> None:
@@ -139,9 +141,9 @@ def test_everything_that_determines_a_pairs_state_changes_its_key(other: PairLay
     assert pair_key(PAIR, HOST) != key(layout())
 
 
-def test_a_pair_with_a_disk_or_a_cold_one_is_not_restored() -> None:
+def test_a_pair_is_restored_unless_it_is_cold() -> None:
     assert PAIR.is_restorable
-    assert not replace(PAIR, disk=PairDisk(64)).is_restorable
+    assert replace(PAIR, disk=PairDisk(64)).is_restorable
     assert not replace(PAIR, is_cold=True).is_restorable
     assert pair_key(replace(PAIR, name="other"), HOST) == pair_key(PAIR, HOST)
 

@@ -14,9 +14,6 @@ use rustix::system::{finit_module, reboot, RebootCommand};
 const MODULES: &str = "/modules/order";
 /// Word that names one more such list beside that.
 const MORE_MODULES: &str = "loadstone.modules=";
-/// Word that names a disk and where it is to be, for what services keep; of machines that cannot be asked to mount it
-/// later, as those of pairs.
-const DATA: &str = "loadstone.data=";
 /// Word that names the machine's network, and the port of it that its agent listens at:
 /// `MAC,ADDRESS/PREFIX,GATEWAY,PORT`.
 const NETWORK: &str = "loadstone.network=";
@@ -26,6 +23,10 @@ const NETWORK: &str = "loadstone.network=";
 const AT_ONCE: &str = "/proc/sysrq-trigger";
 /// `BLKFLSBUF` of linux/fs.h.
 const FLUSH_BUFFERS: ioctl::Opcode = ioctl::opcode::none(0x12, 97);
+/// `EXT4_IOC_RESIZE_FS` of linux/ext4.h: the file system's new number of blocks.
+const RESIZE: ioctl::Opcode = ioctl::opcode::write::<u64>(b'f', 16);
+/// Bytes of a sector, in which the kernel states sizes of disks.
+const SECTOR_BYTES: u64 = 512;
 const DISK_PATIENCE: Duration = Duration::from_secs(10);
 const DISK_LOOK: Duration = Duration::from_millis(10);
 
@@ -50,9 +51,6 @@ pub fn set_up() -> Result<()> {
     }
     for (path, mode) in [("/run", c"mode=755"), ("/tmp", c"mode=1777"), ("/dev/shm", c"mode=1777")] {
         mount_at("tmpfs", path, "tmpfs", mode)?;
-    }
-    if let Some((disk, path)) = word(&line, DATA).and_then(|value| value.split_once(',')) {
-        attach(disk, path)?;
     }
     std::env::set_var("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     Ok(())
@@ -154,8 +152,22 @@ fn forget_cached(disk: &str) -> Result<()> {
     unsafe { ioctl::ioctl(&file, flush) }.with_context(|| format!("the cache of {disk} cannot be dropped"))
 }
 
+/// Mounts a disk; its file system takes all of it.
 fn mount_disk(disk: &str, path: &str) -> Result<()> {
-    mount(disk, path, "ext4", MountFlags::NOATIME, c"").with_context(|| format!("cannot mount {disk}"))
+    mount(disk, path, "ext4", MountFlags::NOATIME, c"").with_context(|| format!("cannot mount {disk}"))?;
+    let name = Path::new(disk).file_name().context("a disk without a name")?.to_string_lossy();
+    let sectors: u64 = std::fs::read_to_string(format!("/sys/class/block/{name}/size"))?.trim().parse()?;
+    grow(path, sectors * SECTOR_BYTES).with_context(|| format!("the file system of {disk} cannot be grown"))
+}
+
+/// Grows a mounted file system to so many bytes; one of that size stays as it is.
+fn grow(path: &str, bytes: u64) -> Result<()> {
+    let folder = File::open(path)?;
+    let blocks = bytes / rustix::fs::fstatfs(&folder)?.f_bsize as u64;
+    // SAFETY: EXT4_IOC_RESIZE_FS reads a number of 64 bits.
+    let resize = unsafe { ioctl::Setter::<RESIZE, u64>::new(blocks) };
+    // SAFETY: as above; what is no ext4 refuses it.
+    Ok(unsafe { ioctl::ioctl(&folder, resize) }?)
 }
 
 /// Makes the disk's file system the root. This program stays: it is open, whatever the root is.

@@ -28,7 +28,7 @@ from loadstone.platforms.pair.machine import BOOTED, boot
 from loadstone.platforms.pair.side import PairSide
 from loadstone.platforms.registry import read_machine
 from loadstone.platforms.vm.host_identity import build_of_qemu
-from loadstone.platforms.vm.image import image
+from loadstone.platforms.vm.image import disk_mib, image
 
 WITNESS_READY_TIMEOUT_S = 10.0
 HEARD_S = 0.5
@@ -114,7 +114,8 @@ class HostedHalf:
         built = await asyncio.to_thread(image, spec.image)
         nic = await self.maker.fabric.tap(network, spec.mbit_per_s)
         self.remote = replace(self.remote, witness=witness)
-        disk, cold = PairDisk(spec.disk), own_settings(spec, PairSettings).cold
+        disk = PairDisk(await asyncio.to_thread(disk_mib, built, spec.disk))
+        cold = own_settings(spec, PairSettings).cold
         self.layout = PairLayout(self.name, spec.memory, built, nic, may_lock_memory(), disk, self.remote, cold)
         return HalfFacts(
             folder=str(self.folder),
@@ -125,6 +126,7 @@ class HostedHalf:
             mac=nic.mac,
             gateway=nic.host,
             is_locked=self.layout.is_locked,
+            disk_mib=disk.mib,
             build=await asyncio.to_thread(build_of_qemu),
             is_known=await asyncio.to_thread(is_known_build),
         )

@@ -147,6 +147,8 @@ class HalfFacts:
     mac: str
     gateway: str
     is_locked: bool
+    disk_mib: int
+    """Size of the machine's disk; 0 for none."""
     build: str
     """QEMU's."""
     is_known: bool

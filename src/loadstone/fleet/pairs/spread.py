@@ -22,7 +22,7 @@ from loadstone.fleet.pairs.requests import (
 )
 from loadstone.fleet.reserved import FleetHost
 from loadstone.fleet.routes import forward, wide_block
-from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.machine import MINIMAL, PUBLIC, MachineSpec
 from loadstone.platforms.contract import MachineContext
 from loadstone.platforms.fabric import Member, NetworkInterface, WideNetwork, free_subnet
 from loadstone.platforms.kind import own_settings
@@ -94,7 +94,7 @@ class SpreadPair:
             first, second = maker.side("a", sides[0]), maker.side("b", sides[1])
             first.started = await sides[0].ask(BootSide("a"))
             carried = {first.files.state: second.files.state}
-            if spec.disk:
+            if first.layout.disk.mib:
                 carried[first.files.disk] = second.files.disk
             await second.fetch(first, carried, keeps=True)
             return [first, second]
@@ -171,12 +171,16 @@ class _Sides:
         """The machine's line, as its network knows it."""
         return NetworkInterface(self.network.name, half.tap, "", half.address, half.mac, half.gateway)
 
+    def image(self, half: HalfFacts) -> Image:
+        """The machine's image, whose files are on the hosts of its sides."""
+        root = None if self.spec.image == MINIMAL else Path()
+        return Image(self.spec.image, half.image, Path(), half.kernel, Path(), root)
+
     def side(self, name: str, home: HalfHost) -> RemoteSide:
         """A side of this name there, not started yet."""
         half = self.halves_by_host[home.host.name]
-        built = Image(self.spec.image, half.image, Path(), half.kernel, Path())
-        disk = PairDisk(self.spec.disk)
-        layout = PairLayout(self.name, self.spec.memory, built, self.nic(half), half.is_locked, disk)
+        disk = PairDisk(half.disk_mib)
+        layout = PairLayout(self.name, self.spec.memory, self.image(half), self.nic(half), half.is_locked, disk)
         return RemoteSide(layout, SideFiles(Path(half.folder), name), half.tap, home=home)
 
     def make_secondary(self, name: str, primary: Side) -> RemoteSide:
@@ -192,9 +196,8 @@ class _Sides:
     def guest(self, here: MachineMaker) -> Layout:
         """The same for what is told of it."""
         half = next(iter(self.halves_by_host.values()))
-        built = Image(self.spec.image, half.image, Path(), half.kernel, Path())
         nowhere = Sockets(Path(), Path(), here.logs / f"{self.name}-a-console.log")
-        return Layout(self.name, self.spec, Accelerator.TCG, built, nowhere, ())
+        return Layout(self.name, self.spec, Accelerator.TCG, self.image(half), nowhere, ())
 
 
 def one_host_reason(spec: MachineSpec) -> str:

@@ -15,7 +15,7 @@ from loadstone.platforms.pair.gate import pass_gate
 from loadstone.platforms.pair.machine import layout_of, pair_machine
 from loadstone.platforms.vm.command import QEMU, Layout, Sockets
 from loadstone.platforms.vm.host_identity import build_of_qemu
-from loadstone.platforms.vm.image import image
+from loadstone.platforms.vm.image import image, unknown_image
 from loadstone.platforms.vm.settings import Accelerator
 
 
@@ -28,7 +28,7 @@ class PairPlatform:
 
     async def missing(self, spec: MachineSpec) -> str:
         """What must be installed first, or cannot be had."""
-        needs = {QEMU: "qemu-system-x86", "cpio": "cpio", "nsenter": "util-linux"}
+        needs = {QEMU: "qemu-system-x86", "qemu-img": "qemu-utils", "cpio": "cpio", "nsenter": "util-linux"}
         absent = [package for tool, package in needs.items() if shutil.which(tool) is None]
         if absent:
             return f"Pairs need {', '.join(absent)}: `apt-get install {' '.join(absent)}`."
@@ -42,9 +42,8 @@ class PairPlatform:
                 f"`cpus={spec.cpus}` is not supported: "
                 "a pair has one processor, since parallel work cannot be replayed."
             )
-        if spec.image != MINIMAL:
-            return f"A pair requires `image={MINIMAL}`."
-        return idle_settings(spec.disk, own_settings(spec, PairSettings))
+        has_disk = spec.disk > 0 or spec.image != MINIMAL
+        return unknown_image(spec.image) or idle_settings(has_disk, own_settings(spec, PairSettings))
 
     @asynccontextmanager
     async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
@@ -73,5 +72,6 @@ KIND = PlatformKind(
     maker=PairPlatform(),
     fitting=OWN_LINES | {"image", "disk"},
     settings_section=PairSettings,
+    installs=True,
     rank=45,
 )

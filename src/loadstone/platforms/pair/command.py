@@ -12,7 +12,7 @@ from pathlib import Path
 
 from loadstone.platforms.fabric import PREFIX, NetworkInterface
 from loadstone.platforms.pair.disk import NO_DISK, PairDisk, agent_words, qemu_words
-from loadstone.platforms.vm.command import FILES, QEMU
+from loadstone.platforms.vm.command import QEMU, module_word
 from loadstone.platforms.vm.image import Image
 
 AGENT_PORT = 9
@@ -147,8 +147,8 @@ class PairLayout:
 
     @property
     def is_restorable(self) -> bool:
-        """Whether it may begin with a saved state: its machine mounts a disk before it can be saved."""
-        return not self.is_cold and not self.disk.mib
+        """Whether it may begin with a saved state."""
+        return not self.is_cold
 
 
 def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state: int | None = None) -> list[str]:
@@ -192,8 +192,7 @@ def kernel_line(layout: PairLayout) -> str:
     """The kernel's command line, the machine's address in it: nothing can be told it before it runs."""
     nic = layout.nic
     network = f"loadstone.network={nic.mac},{nic.address}/{PREFIX},{nic.host},{AGENT_PORT}"
-    data = f" loadstone.data=/dev/vda,{FILES}" if layout.disk.mib else ""
-    return f"console=ttyS0 panic=-1 quiet {QUIET} {network}{data}"
+    return f"console=ttyS0 panic=-1 quiet {QUIET} {network}{module_word(layout.image)}"
 
 
 def agent(program: str, layout: PairLayout, files: SideFiles, tap: str, follow: str | None) -> list[str]:

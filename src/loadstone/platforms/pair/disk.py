@@ -51,9 +51,9 @@ class PairSettings(RestorableSettings):
     )
 
 
-def idle_settings(mib: int, settings: PairSettings) -> str:
+def idle_settings(has_disk: bool, settings: PairSettings) -> str:
     """What was said of a disk and means nothing for this one; empty where all of it does."""
-    if settings.disks is Disks.SHARED and not mib:
+    if settings.disks is Disks.SHARED and not has_disk:
         return "A shared disk requires a size, such as `disk=64`."
     if settings.reads is Reads.SECONDARY and settings.disks is not Disks.SHARED:
         return "`reads` requires `disks=shared`: a secondary with its own disk always reads it itself."
@@ -62,7 +62,7 @@ def idle_settings(mib: int, settings: PairSettings) -> str:
 
 @dataclass(frozen=True)
 class PairDisk:
-    """The disk for what services keep."""
+    """The machine's disk: its root, or one for what services keep."""
 
     mib: int = 0
     """0 for none."""

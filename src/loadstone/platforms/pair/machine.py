@@ -26,7 +26,7 @@ from loadstone.platforms.pair.side import PairSide, Side
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import Layout
 from loadstone.platforms.vm.guest import Guest
-from loadstone.platforms.vm.image import raw_disk
+from loadstone.platforms.vm.image import disk_mib, raw_disk
 from loadstone.platforms.vm.kernel import run_tool
 from loadstone.platforms.vm.machine import last_words
 from loadstone.platforms.vm.saved_state import remove_state
@@ -292,6 +292,8 @@ async def goes_on(
         layout = sides[0].layout
         hello = await conversation.connect(layout.nic.address, AGENT_PORT)
         await machine.renew()  # over the network, which is in the log: both sides take it alike
+        if layout.disk.mib:
+            await machine.mount_disk()
         machine.describe(hello, time.monotonic() - started, await conversation.clock())
         machine.facts["started"] = sides[0].started
         machine.facts["qemu"] = VERSION
@@ -314,9 +316,12 @@ def side_files(layout: PairLayout, folder: Path, name: str) -> SideFiles:
 
 async def boot(first: PairSide) -> None:
     """Makes the state that both sides begin with, where the first side will be: a copy of the saved state of this kind
-    of pair, or that of a machine that boots. Raises PlatformError.
+    of pair, or that of a machine that boots; and the disk of that machine. Raises PlatformError.
     """
-    key = await asyncio.to_thread(pair_key, first.layout) if first.layout.is_restorable else ""
+    layout, disk = first.layout, SideFiles(first.files.folder, BOOTED).disk
+    if layout.disk.mib:
+        await asyncio.to_thread(raw_disk, layout.image, layout.disk.mib, disk)
+    key = await asyncio.to_thread(pair_key, layout) if layout.is_restorable else ""
     first.started = await asyncio.to_thread(copy_saved, key, first.files.state) if key else "booted"
     if first.started.startswith("booted"):
         await _boot(first)
@@ -326,10 +331,8 @@ async def boot(first: PairSide) -> None:
 
 async def _boot(first: PairSide) -> None:
     """Boots without a log: no storm of a boot's events."""
-    layout = first.layout
-    booted = PairSide(layout, SideFiles(first.files.folder, BOOTED), first.tap, journal=first.journal, logs=first.logs)
-    if layout.disk.mib:
-        await asyncio.to_thread(raw_disk, layout.disk.mib, booted.files.disk)
+    files = SideFiles(first.files.folder, BOOTED)
+    booted = PairSide(first.layout, files, first.tap, journal=first.journal, logs=first.logs)
     try:
         await booted.start_machine(Mode.NONE, has_state=False)
         await _until_ready(booted)
@@ -406,7 +409,7 @@ def layout_of(context: MachineContext, guest: Layout) -> PairLayout:
         raise PlatformError(f"{context.name} has {len(context.nics)} networks, but a pair has one.")
     (nic,) = context.nics.values()
     settings = own_settings(guest.spec, PairSettings)
-    disk = PairDisk(guest.spec.disk, settings.disks, settings.reads)
+    disk = PairDisk(disk_mib(guest.image, guest.spec.disk), settings.disks, settings.reads)
     return PairLayout(
         context.name,
         guest.spec.memory,

@@ -19,12 +19,14 @@ from loadstone.platforms.vm.state_key import NOWHERE, key_of
 def pair_key(layout: PairLayout, host: HostIdentity | None = None) -> str:
     """The key of the state that a pair begins with, on this host where none is given; empty where QEMU cannot be read.
 
-    It holds the arguments of the machine that boots, and of those that record and replay.
+    It holds the arguments of the machine that boots, and of those that record and replay. A disk is mounted later, so
+    the state holds its size alone.
     """
     image = replace(layout.image, kernel=NOWHERE / "kernel", initial=NOWHERE / "initial")
     neutral = replace(layout, name="pair", image=image)
     files = SideFiles(NOWHERE, "side")
     arguments = [argument for mode in Mode for argument in qemu(neutral, mode, files, NOWHERE / "console")]
+    arguments.append(f"{layout.disk.mib} MiB of disk")
     try:
         return key_of(arguments, layout.image, Accelerator.TCG, host or host_identity())
     except OSError:

@@ -99,8 +99,12 @@ def _confinement(is_root: bool) -> list[str]:
 
 def kernel_line(layout: Layout) -> str:
     """The kernel's command line: messages on the serial port, an end instead of a stand-still after a panic."""
-    nfs = f" loadstone.modules={NFS}" if NFS_PACKAGE in layout.image.name.split("+") else ""
-    return f"console=ttyS0 panic=-1 quiet{nfs}"
+    return f"console=ttyS0 panic=-1 quiet{module_word(layout.image)}"
+
+
+def module_word(image: Image) -> str:
+    """Returns the word of the kernel's command line that names further modules; empty where there are none."""
+    return f" loadstone.modules={NFS}" if NFS_PACKAGE in image.name.split("+") else ""
 
 
 def _processor(layout: Layout) -> list[str]:

@@ -205,11 +205,15 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
         self.facts["boot_id"] = seeded["boot_id"]
         await self.agent.set_clock()
 
+    async def mount_disk(self) -> None:
+        """Has the agent mount the machine's disk. Raises PlatformError."""
+        await self.agent.ask("mount", disk=DISK, path=self.layout.disk_place)
+
     async def personalize(self, nics: Sequence[Json]) -> None:
         """The same, and gives it its disk and its addresses. Raises PlatformError."""
         await self.renew()
         if self.layout.disk is not None:
-            await self.agent.ask("mount", disk=DISK, path=self.layout.disk_place)
+            await self.mount_disk()
         await self.agent.ask("network", interfaces=nics)
 
     def describe(self, hello: Json, boot_s: float, clock: Json) -> None:

@@ -37,6 +37,8 @@ NFS, NFS_PACKAGE = "nfs", "nfs-common"
 IDENTITY = "6c6f6164-7374-6f6e-8000-000000000000"
 CONTENT = "content"
 """File with the root's check sum."""
+QCOW2_SIZE = slice(24, 32)
+"""Bytes of a qcow2 header with the size of its disk, big endian (QEMU, docs/interop/qcow2.txt)."""
 SPARED = "/usr/share/{doc,locale,man,i18n}/*"
 BUILD_S = 1200.0
 TOOLS = "Install the image tools: `apt-get install mmdebstrap e2fsprogs qemu-utils`."
@@ -153,7 +155,7 @@ def disk_of(image: Image, spec: MachineSpec, into: Path) -> Path | None:
     one is asked for. Raises PlatformError.
     """
     if image.root is not None:
-        overlay(image.root, into, spec.disk)
+        overlay(image.root, into, disk_mib(image, spec.disk))
         return into
     if not spec.disk:
         return None
@@ -161,10 +163,30 @@ def disk_of(image: Image, spec: MachineSpec, into: Path) -> Path | None:
     return into
 
 
-def raw_disk(size_mib: int, into: Path) -> None:
-    """An empty disk with a file system, as a plain file. Raises PlatformError."""
-    argv = ["qemu-img", "convert", "-f", "qcow2", "-O", "raw", str(_data_disk(size_mib)), str(into)]
+def disk_mib(image: Image, requested_mib: int) -> int:
+    """Returns the size of a machine's disk in MiB, 0 for none: as requested, else that of the image's root disk. Raises
+    PlatformError where the root does not fit.
+    """
+    if image.root is None:
+        return requested_mib
+    with image.root.open("rb") as file:
+        root_mib = int.from_bytes(file.read(QCOW2_SIZE.stop)[QCOW2_SIZE], "big") >> 20
+    if requested_mib and requested_mib < root_mib:
+        raise PlatformError(
+            f"`disk={requested_mib}` is too small for the image `{image.name}`, whose files take a disk of {root_mib} "
+            f"MiB. Use `disk={root_mib}` or more, or leave `disk` out."
+        )
+    return requested_mib or root_mib
+
+
+def raw_disk(image: Image, size_mib: int, into: Path) -> None:
+    """Writes a disk as a plain file: the image's root, or an empty file system where it has none. The machine grows the
+    file system to the disk when it mounts it. Raises PlatformError.
+    """
+    source = image.root or _data_disk(size_mib)
+    argv = ["qemu-img", "convert", "-f", "qcow2", "-O", "raw", str(source), str(into)]
     run_tool(argv, into.parent, TOOLS)
+    os.truncate(into, size_mib << 20)
 
 
 def _data_disk(size_mib: int) -> Path:
