@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loadstone.host.process import CHILD_START_TIMEOUT_S, Readiness
+from loadstone.host.process import Readiness
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.fault import FaultKind
 from loadstone.model.machine import PUBLIC
@@ -28,6 +28,8 @@ from loadstone.platforms.vm.settings import Nic
 
 Json = dict[str, Any]
 
+GUEST_START_TIMEOUT_S = 120.0
+"""Longest time to a program's first line. An emulated machine on a busy host takes more than 20 s to start PHP."""
 SEED_BYTES = 32
 """As many as the key of Linux's generator of random numbers."""
 
@@ -64,7 +66,7 @@ class GuestService:
     async def ready(self, command: list[str]) -> None:
         """Waits for its first line. Raises ServiceError."""
         with contextlib.suppress(TimeoutError):
-            self.first_line = await asyncio.wait_for(asyncio.shield(self._line), CHILD_START_TIMEOUT_S)
+            self.first_line = await asyncio.wait_for(asyncio.shield(self._line), GUEST_START_TIMEOUT_S)
         if not self.first_line:
             state = f"ended with {self._end}" if self._end else "stayed silent"
             output = self.log.read_text().strip()[-500:] if self.log.is_file() else ""
