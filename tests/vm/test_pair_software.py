@@ -1,0 +1,39 @@
+"""Stock software in a pair: a distribution's nginx and PHP outlive the primary that they were started on."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from loadstone.model.records.manifest import Status
+from loadstone.store.read import read_result
+from tests.contract.conftest import nothing_is_left  # noqa: F401
+from tests.integration.conftest import LoadstoneRunner, loadstone, newest  # noqa: F401
+from tests.vm.test_machines import DEBIAN
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.own_network,
+    pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
+    pytest.mark.slow("boots a distribution on both sides of a pair, whose image is made the first time"),
+]
+
+
+@pytest.mark.timeout(900)
+def test_a_stock_server_in_a_pair_outlives_its_primary(tmp_path: Path, loadstone: LoadstoneRunner) -> None:  # noqa: F811
+    load = ("--rate", "5", "--arrivals", "constant", "--profile", "brief", "--steady", "6", "--kill", "primary")
+    machine = ("--service", "nginx-php", "--machine", f"platform=pair,image={DEBIAN},memory=256")
+    done = loadstone("failover", "static", *load, "--at", "3", *machine, timeout=800)
+    (folder,) = newest(tmp_path).glob("runs/*")
+    result = read_result(folder)
+    assert result.manifest.status is Status.COMPLETE, done.stdout + done.stderr
+    iteration = result.workloads[0].iterations[0]
+    assert iteration.fault is not None
+    assert iteration.fault.refused == ""
+    assert iteration.fault.live_unix_s is not None and iteration.fault.live_unix_s > iteration.fault.at_unix_s
+    assert sum(operation.requests for operation in iteration.figures.operations) > 0
+    assert sum(operation.error_count for operation in iteration.figures.operations) == 0
+    facts = result.manifest.machines["web"].facts
+    assert facts["image"].startswith(f"{DEBIAN} ")
+    assert facts["software"].startswith("nginx version")
+    assert facts["disk"] == "a replica on each side"
