@@ -153,15 +153,16 @@ def test_a_missing_module_is_named_with_its_package(monkeypatch: pytest.MonkeyPa
         with_software(MachineSpec(), service_kind(ServiceRole.WEBSERVER, "apache"), Mechanism.PHP_MODULE)
 
 
-def test_a_virtual_machine_gets_an_image_with_what_the_service_needs() -> None:
+@pytest.mark.parametrize("platform", ["vm", "pair"])
+def test_a_virtual_machine_gets_an_image_with_what_the_service_needs(platform: str) -> None:
     kind = service_kind(ServiceRole.WEBSERVER, "tomcat")
-    made = with_software(read_machine("platform=vm"), kind, Mechanism.SERVLET)
+    made = with_software(read_machine(f"platform={platform}"), kind, Mechanism.SERVLET)
     assert made.image == "debian+default-jre-headless+tomcat10-common"
     assert made.memory == kind.memory_mib
     declared = read_machine("platform=vm,image=debian+mine,memory=300")
     assert with_software(declared, kind, Mechanism.SERVLET) == declared
     with pytest.raises(PlatformError, match="use an image that contains it"):
-        with_software(read_machine("platform=pair"), kind, Mechanism.SERVLET)
+        with_software(read_machine("platform=podman"), kind, Mechanism.SERVLET)
 
 
 async def up_and_down(kind: ServiceKind, logs: Path, mechanism: Mechanism = Mechanism.STATIC) -> None:

@@ -15,7 +15,7 @@ use rustix::thread::futex;
 
 /// Bytes that each ring holds: what a primary may be ahead of its agent.
 pub const CAPACITY: usize = 16 << 20;
-const MAGIC: u64 = u64::from_be_bytes(*b"lsPair03");
+const MAGIC: u64 = u64::from_be_bytes(*b"lsPair04");
 const HEADER: usize = 4096;
 const LENGTH: usize = HEADER + 2 * CAPACITY;
 
@@ -42,6 +42,31 @@ pub enum State {
     Unreplayable = 4,
     /// It ended its log: the guest powered off, or QEMU was told to end.
     Ended = 5,
+}
+
+/// How far the machine's state is saved to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Saving {
+    Idle = 0,
+    /// To be begun once the machine stands still.
+    Requested = 1,
+    /// A copy of QEMU writes the file; the machine may run.
+    Writing = 2,
+    Written = 3,
+    Failed = 4,
+}
+
+impl Saving {
+    fn of(number: u32) -> Saving {
+        match number {
+            1 => Saving::Requested,
+            2 => Saving::Writing,
+            3 => Saving::Written,
+            4 => Saving::Failed,
+            _ => Saving::Idle,
+        }
+    }
 }
 
 impl State {
@@ -89,6 +114,9 @@ struct Header {
     instructions: AtomicU64,
     /// Length of the recorded log when QEMU sent anything last.
     sent_at: AtomicU64,
+    /// Whether the machine that was saved last had nothing on its way to it that its state lacks.
+    is_at_rest: AtomicU32,
+    saving: AtomicU32,
     to_qemu: Counters,
     from_qemu: Counters,
 }
@@ -205,14 +233,29 @@ impl Shared {
         self.header().begins_with_snapshot.store(1, Ordering::Release);
     }
 
+    /// How far the machine's state is saved.
+    pub fn saving(&self) -> Saving {
+        Saving::of(self.header().saving.load(Ordering::Acquire))
+    }
+
+    pub fn set_saving(&self, saving: Saving) {
+        self.header().saving.store(saving as u32, Ordering::Release);
+    }
+
     /// Length of the recorded log when the machine's state was saved last: what a copy of it goes on from.
     pub fn saved_at(&self) -> u64 {
         self.header().saved_at.load(Ordering::Acquire)
     }
 
+    /// Whether the machine that was saved last had nothing on its way to it that its state lacks.
+    pub fn was_at_rest(&self) -> bool {
+        self.header().is_at_rest.load(Ordering::Acquire) == 1
+    }
+
     /// The machine stands still and is being saved; waits until the agent has taken all that it sent, or `longest`.
-    pub fn save_at(&self, position: u64, longest: Duration) {
+    pub fn save_at(&self, position: u64, is_at_rest: bool, longest: Duration) {
         self.header().saved_at.store(position, Ordering::Release);
+        self.header().is_at_rest.store(is_at_rest.into(), Ordering::Release);
         self.header().is_saving.store(1, Ordering::Release);
         let until = Instant::now() + longest;
         while self.is_saving() && Instant::now() < until {

@@ -67,11 +67,10 @@ def test_a_side_whose_other_is_on_another_host_has_papers_a_witness_and_a_shorte
     assert "host_mtu" not in " ".join(qemu(LAYOUT, Mode.RECORD, FILES, Path("/c")))
 
 
-def test_one_that_is_made_from_a_running_machine_waits_for_its_state() -> None:
-    words = qemu(LAYOUT, Mode.REPLAY, FILES, Path("/c"))
-    assert "-S" in words
-    assert "file.filename=/run/p/a.snapshot" in words[-1]
-    assert "-S" not in qemu(LAYOUT, Mode.RECORD, FILES, Path("/c"), 7)
+def test_a_machine_of_a_distribution_loads_the_modules_that_its_packages_need() -> None:
+    image = replace(LAYOUT.image, name="debian+nfs-common")
+    assert "loadstone.modules=nfs" in kernel_line(replace(LAYOUT, image=image))
+    assert "loadstone.modules" not in kernel_line(LAYOUT)
 
 
 def test_what_was_held_back_is_disclosed_once_it_is_known() -> None:

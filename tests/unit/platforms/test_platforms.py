@@ -22,7 +22,7 @@ from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.kind import own_settings
 from loadstone.platforms.registry import described, read_machine
 from loadstone.platforms.vm.command import Layout, Sockets, command
-from loadstone.platforms.vm.image import Image
+from loadstone.platforms.vm.image import Image, disk_mib
 from loadstone.platforms.vm.settings import Accelerator, Cache, Pages, VmSettings
 from loadstone.report.build import Format
 from loadstone.report.study import render_study
@@ -150,6 +150,17 @@ def test_a_machine_is_read_from_its_settings() -> None:
         read_machine("cpu=2")
     with pytest.raises(UsageError, match=r"`memory=8` is not valid for a machine. Expected: MiB of memory, 64 or more"):
         read_machine("memory=8")
+
+
+def test_a_root_disk_has_the_size_of_its_image_or_a_larger_one(tmp_path: Path) -> None:
+    minimal = Image("minimal", "0", Path("/k"), "6.1", Path("/i"))
+    assert [disk_mib(minimal, mib) for mib in (0, 64)] == [0, 64]
+    root = tmp_path / "root.qcow2"
+    root.write_bytes(b"QFI\xfb".ljust(24, b"\0") + (900 << 20).to_bytes(8, "big") + bytes(72))
+    debian = replace(minimal, name="debian", root=root)
+    assert [disk_mib(debian, mib) for mib in (0, 900, 2048)] == [900, 900, 2048]
+    with pytest.raises(PlatformError, match=r"`disk=64` is too small for the image `debian`.*Use `disk=900` or more"):
+        disk_mib(debian, 64)
 
 
 def layout(**settings: object) -> Layout:

@@ -5,6 +5,7 @@
 //! whoever starts it checks its build first. All calls on the stream are made under QEMU's replay lock.
 
 mod libc_calls;
+mod saving;
 mod stream;
 
 use std::ffi::{c_char, c_int, c_void, CStr};
@@ -21,6 +22,7 @@ type Open = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut libc::FIL
 type Poll =
     unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, *const libc::timespec, *const libc::sigset_t) -> c_int;
 type Receive = unsafe extern "C" fn(c_int, *mut c_void, usize, c_int) -> isize;
+type Advise = unsafe extern "C" fn(*mut c_void, usize, c_int) -> c_int;
 type Send = unsafe extern "C" fn(c_int, *const libc::msghdr, c_int) -> isize;
 type CheckedPoll =
     unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, *const libc::timespec, *const libc::sigset_t, usize) -> c_int;
@@ -59,6 +61,7 @@ pub unsafe extern "C" fn ppoll(
 ) -> c_int {
     static NEXT: OnceLock<Option<Poll>> = OnceLock::new();
     stream::begin_when_running();
+    saving::save_when_asked();
     let shorter = shortened(longest);
     let longest = shorter.as_ref().map_or(longest, std::ptr::from_ref);
     // SAFETY: the C library's function of that name is of that type.
@@ -86,6 +89,22 @@ pub unsafe extern "C" fn recv(socket: c_int, into: *mut c_void, room: usize, fla
         stream::wake_processor();
     }
     count
+}
+
+/// Advises the kernel on memory; a copy of this process keeps the machine's memory, which QEMU would leave out.
+///
+/// # Safety
+///
+/// As of madvise(2).
+#[no_mangle]
+pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int {
+    static NEXT: OnceLock<Option<Advise>> = OnceLock::new();
+    if advice == libc::MADV_DONTFORK {
+        return 0;
+    }
+    // SAFETY: the C library's function of that name is of that type.
+    let Some(advise) = NEXT.get_or_init(|| unsafe { next(c"madvise") }) else { return -1 };
+    unsafe { advise(address, length, advice) }
 }
 
 /// Sends to a socket; the agent learns how long the log was.
@@ -120,6 +139,7 @@ pub unsafe extern "C" fn __ppoll_chk(
 ) -> c_int {
     static NEXT: OnceLock<Option<CheckedPoll>> = OnceLock::new();
     stream::begin_when_running();
+    saving::save_when_asked();
     let shorter = shortened(longest);
     let longest = shorter.as_ref().map_or(longest, std::ptr::from_ref);
     // SAFETY: the C library's function of that name is of that type.

@@ -40,6 +40,15 @@ pub unsafe fn function<F>(name: &CStr) -> Option<F> {
     unsafe { found(libc::RTLD_DEFAULT, name) }
 }
 
+/// A function of the program that tells whether something is so.
+///
+/// # Safety
+///
+/// It must be one.
+pub unsafe fn call(name: &CStr) -> Option<unsafe extern "C" fn() -> bool> {
+    unsafe { function(name) }
+}
+
 /// A variable of the program.
 ///
 /// # Safety

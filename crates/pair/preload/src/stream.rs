@@ -6,7 +6,7 @@
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,8 @@ use loadstone_pair::lag::pause;
 use loadstone_pair::log::{Scanner, END, PRELUDE, VERSION};
 use loadstone_pair::ring::{Command, Shared, State};
 
-use crate::libc_calls::{fopencookie, function, is_there, variable, CookieFunctions};
+use crate::libc_calls::{call, fopencookie, function, is_there, variable, CookieFunctions};
+use crate::saving;
 
 /// `REPLAY_MODE_RECORD` of QEMU's `ReplayMode` (qapi/replay.json).
 const RECORD: c_int = 1;
@@ -52,6 +53,12 @@ static MEMORY: OnceLock<Shared> = OnceLock::new();
 /// read there would be left, for ever.
 static IS_LOADED: AtomicBool = AtomicBool::new(false);
 
+/// Whether this process is a copy of QEMU, whose log is another's.
+static IS_COPY: AtomicBool = AtomicBool::new(false);
+
+/// The log's stream, once it was opened.
+static STREAM: AtomicPtr<Stream> = AtomicPtr::new(std::ptr::null_mut());
+
 /// QEMU's end of the log. Its calls are made under QEMU's replay lock, one at a time.
 struct Stream {
     memory: &'static Shared,
@@ -69,7 +76,8 @@ struct Stream {
 
 /// The log's stream; null, with the reason on the standard error, when there is no memory to share, or QEMU is another.
 pub fn open(path: &CStr, is_replayed: bool) -> *mut libc::FILE {
-    let missing: Vec<_> = USED.iter().filter(|name| !is_there(name)).map(|name| name.to_string_lossy()).collect();
+    let missing: Vec<_> =
+        USED.iter().chain(&saving::USED).filter(|name| !is_there(name)).map(|name| name.to_string_lossy()).collect();
     if !missing.is_empty() {
         eprintln!(
             "loadstone-pair: this program does not export {}: it is no QEMU that pairs work with",
@@ -106,9 +114,11 @@ pub fn open(path: &CStr, is_replayed: bool) -> *mut libc::FILE {
         scanner: Scanner::default(),
         ran_from: Instant::now(),
     };
+    let stream = Box::into_raw(Box::new(stream));
+    STREAM.store(stream, Ordering::Release);
     let functions = CookieFunctions { read: Some(read), write: Some(write), seek: Some(seek), close: None };
     // SAFETY: the stream lives as long as QEMU, which never closes its log before it ends.
-    let file = unsafe { fopencookie(Box::into_raw(Box::new(stream)).cast(), c"r+".as_ptr(), functions) };
+    let file = unsafe { fopencookie(stream.cast(), c"r+".as_ptr(), functions) };
     if !file.is_null() {
         // SAFETY: just made; unbuffered from its first byte on.
         unsafe { libc::setvbuf(file, std::ptr::null_mut(), libc::_IONBF, 0) };
@@ -151,15 +161,6 @@ pub fn begin_when_running() {
     wake_processor();
 }
 
-/// A function of QEMU's that tells whether something is so.
-///
-/// # Safety
-///
-/// It must be one.
-unsafe fn call(name: &CStr) -> Option<unsafe extern "C" fn() -> bool> {
-    unsafe { function(name) }
-}
-
 /// Whether the calling thread is the main loop of a machine that records.
 pub fn records() -> bool {
     let is_recorded = |memory: &Shared| matches!(memory.state(), State::Recording | State::Live);
@@ -182,7 +183,8 @@ pub fn wake_processor() {
     }
 }
 
-fn is_main() -> bool {
+/// Whether this is the thread of the main loop.
+pub fn is_main() -> bool {
     // SAFETY: calls without arguments that cannot fail.
     unsafe { libc::gettid() == libc::getpid() }
 }
@@ -206,11 +208,28 @@ unsafe extern "C" fn write(cookie: *mut c_void, bytes: *const c_char, count: usi
 /// from the current place) when it saves the machine's state.
 unsafe extern "C" fn seek(cookie: *mut c_void, offset: *mut i64, whence: c_int) -> c_int {
     // SAFETY: the cookie of `open`, and a place for an offset by fopencookie's contract.
-    let (stream, offset) = unsafe { (&mut *cookie.cast::<Stream>(), &mut *offset) };
+    let (stream, offset) = unsafe { (&*cookie.cast::<Stream>(), &mut *offset) };
     if whence == libc::SEEK_CUR && *offset == 0 {
-        *offset = stream.save() as i64;
+        *offset = stream.memory.saved_at() as i64;
     }
     0
+}
+
+/// Notes that the machine, which stands still, is saved now; whether its state is whole, with nothing on its way to it.
+/// To be called under the replay lock.
+pub fn note_saved() -> bool {
+    // SAFETY: the stream lives as long as QEMU, and is used under the replay lock alone.
+    unsafe { STREAM.load(Ordering::Acquire).as_mut() }.is_some_and(Stream::save)
+}
+
+/// From here on this process records nothing: it is a copy.
+pub fn leave_log() {
+    IS_COPY.store(true, Ordering::Release);
+}
+
+/// The memory that is shared with the agent, once the log was opened.
+pub fn memory() -> Option<&'static Shared> {
+    MEMORY.get()
 }
 
 impl Stream {
@@ -250,7 +269,7 @@ impl Stream {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        if matches!(self.memory.state(), State::Unreplayable | State::Ended) {
+        if IS_COPY.load(Ordering::Acquire) || matches!(self.memory.state(), State::Unreplayable | State::Ended) {
             return;
         }
         self.staged.extend_from_slice(bytes);
@@ -291,21 +310,20 @@ impl Stream {
         }
     }
 
-    /// The machine's state is being saved: the place in the log from which a copy of it goes on.
+    /// The machine's state is being saved: the log of a copy of it begins here. Whether the state is whole.
     ///
     /// What was recorded before is in the state. A machine that went live still has the event that ended what it
     /// replayed before it; a copy would wait behind that.
-    fn save(&mut self) -> u64 {
-        if matches!(self.memory.state(), State::Recording | State::Live) {
-            self.staged.clear();
-            if let Some(next_event) = self.next_event {
-                // SAFETY: three numbers of QEMU's own, used only while it replays, under the replay lock that this
-                // call holds.
-                unsafe { next_event.write_volatile([0; 3]) };
-            }
-            self.memory.save_at(self.memory.from_qemu().written(), TAKEN);
+    fn save(&mut self) -> bool {
+        self.staged.clear();
+        if let Some(next_event) = self.next_event {
+            // SAFETY: three numbers of QEMU's own, used only while it replays, under the replay lock that this call holds.
+            unsafe { next_event.write_volatile([0; 3]) };
         }
-        self.memory.saved_at()
+        // SAFETY: QEMU's function of that name takes nothing.
+        let is_at_rest = unsafe { call(c"replay_can_snapshot").is_some_and(|can_snapshot| can_snapshot()) };
+        self.memory.save_at(self.memory.from_qemu().written(), is_at_rest, TAKEN);
+        is_at_rest
     }
 
     fn tell_instructions(&self) {

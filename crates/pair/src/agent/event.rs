@@ -15,6 +15,8 @@ pub enum Order {
     Machine { pid: i32 },
     /// Keep frames from the machine, which is about to be saved, and its log from here on; say when it is saved
     Hold,
+    /// Have its state written to the file `state` next to its memory, from the instant at which it stands still
+    Save,
     /// It was saved, or could not be: give it frames again
     Resume { is_saved: bool },
     /// Copy the disk, which no other side shares, to a new file, and say when that is done; what is written meanwhile is noted

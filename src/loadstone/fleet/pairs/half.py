@@ -216,10 +216,6 @@ class HostedSide:
         """Sends a signal to its machine, its agent, or both."""
         await self.side.signal(number, *receivers)
 
-    async def prepare(self, file: str) -> None:
-        """Creates the empty file that a state will be saved to. Raises PlatformError."""
-        await self.side.prepare(self.half.own_file(file))
-
     async def forget(self, file: str) -> None:
         """Removes a file. Raises FleetError for one that is not of the pair."""
         await self.side.forget(self.half.own_file(file))

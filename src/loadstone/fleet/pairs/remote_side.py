@@ -22,10 +22,8 @@ from loadstone.fleet.pairs.requests import (
     ForSide,
     OfferFile,
     OrderAgent,
-    PrepareSnapshot,
     ReadAgentLog,
     ReceiveEvents,
-    RunJob,
     SendSignal,
     StartAgent,
     StartSideMachine,
@@ -87,10 +85,6 @@ class RemoteSide(Side):
         await self.ask(StartSideMachine(mode, has_state))
         self._is_running = True
 
-    async def job(self, command: str, within_s: float) -> str:
-        """Has it done."""
-        return await self.ask(RunJob(command, within_s), within_s + RunJob.timeout_s)
-
     async def execute(self, command: str, **arguments: Any) -> Any:
         """Has it done."""
         return await self.ask(ExecuteCommand(command, arguments))
@@ -110,10 +104,6 @@ class RemoteSide(Side):
             return await self.ask(CountSide())
         except FleetError:
             return None
-
-    async def prepare(self, snapshot: Path) -> None:
-        """Has it made."""
-        await self.ask(PrepareSnapshot(snapshot.name))
 
     async def fetch(self, source: Side, files: Mapping[Path, Path], keeps: bool = False) -> None:
         """Each in turn, from host to host; they stay there where that is wanted."""

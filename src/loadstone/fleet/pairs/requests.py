@@ -34,13 +34,6 @@ class StartSideMachine(ForSide[None], kind="start_machine", timeout_s=40.0):
     has_state: bool
 
 
-class RunJob(ForSide[str], kind="job"):
-    """Have QEMU save or load the snapshot; why that failed."""
-
-    command: str
-    within_s: float
-
-
 class ExecuteCommand(ForSide[Any], kind="execute"):
     """Have QEMU execute a command."""
 
@@ -64,12 +57,6 @@ class SendSignal(ForSide[None], kind="signal"):
 
 class CountSide(ForSide[Json | None], kind="outside", timeout_s=0.7):
     """Count what its machine costs its host."""
-
-
-class PrepareSnapshot(ForSide[None], kind="prepare"):
-    """Create the empty file that a state will be saved to."""
-
-    file: str
 
 
 class ForgetFile(ForSide[None], kind="forget"):

@@ -27,8 +27,6 @@ QUIET = (
 """What keeps the kernel from waiting in loops, each turn of which would be an event, and from what differs between
 replicas."""
 CARD = "line"
-SNAPSHOT = "snapshot"
-"""What a saved state and the block device that keeps it are called; the machine itself has no such device."""
 
 
 class Mode(Enum):
@@ -95,13 +93,8 @@ class SideFiles:
         return self._path("nbd")
 
     @property
-    def snapshot(self) -> Path:
-        """The state that it is made from, where another side runs already."""
-        return self._path("snapshot")
-
-    @property
     def state(self) -> Path:
-        """The state that a new pair's sides both begin with."""
+        """The state that new sides of this host begin with."""
         return self.folder / "state"
 
     @property
@@ -152,8 +145,7 @@ class PairLayout:
 
 
 def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state: int | None = None) -> list[str]:
-    """The words. `state` is a file that is open as this number: what the machine begins with. One that replays without
-    such a file waits for its snapshot to be loaded."""
+    """The words. `state` is a file that is open as this number: what the machine begins with."""
     counting = f"shift={SHIFT},sleep=on" + (f",rr={mode.value},rrfile={files.memory}" if mode.is_logged else "")
     argv = [QEMU, "-name", f"{layout.name}-{files.name}", "-nodefaults", "-no-user-config", "-display", "none"]
     argv += ["-no-reboot", "-machine", "pc", "-accel", "tcg,tb-size=64", "-icount", counting, "-rtc", "clock=vm"]
@@ -167,11 +159,7 @@ def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state:
     argv += _network(layout, files, is_heard=mode is not Mode.NONE)
     if layout.disk.mib:
         argv += qemu_words(layout.disk, files.disk, files.disk_socket, is_logged=mode is not Mode.NONE)
-    if state is not None:
-        argv += ["-incoming", f"fd:{state}"]
-    elif mode is Mode.REPLAY:
-        argv += ["-S", "-blockdev", f"qcow2,node-name={SNAPSHOT},file.driver=file,file.filename={files.snapshot}"]
-    return argv
+    return argv if state is None else [*argv, "-incoming", f"fd:{state}"]
 
 
 def _network(layout: PairLayout, files: SideFiles, is_heard: bool) -> list[str]:

@@ -35,7 +35,6 @@ Json = dict[str, Any]
 
 PAIR_BOOT_TIMEOUT_S = 120.0
 """Longest time to boot; instructions are counted, and other load may be on the host."""
-PAIR_SAVE_TIMEOUT_S = 60.0
 BOOTED = "boot"
 """Name of the machine whose state both sides begin with."""
 KEPT_S = 0.5
@@ -337,7 +336,7 @@ async def _boot(first: PairSide) -> None:
         await booted.start_machine(Mode.NONE, has_state=False)
         await _until_ready(booted)
         await booted.execute("stop")
-        await _save(booted, booted.files.state)
+        await booted.save()
     finally:
         await booted.end(keeps_disk=True)
 
@@ -359,33 +358,6 @@ async def _until_ready(side: PairSide) -> None:
         await asyncio.sleep(PAIR_POLL_INTERVAL_S)
     why = "did not come up" if side.pid else "ended instead of coming up"
     raise PlatformError(f"The machine {side.layout.name} {why}: {last_words(side.console, side.console)}")
-
-
-async def _save(side: PairSide, state: Path) -> None:
-    """Has QEMU write the machine's state to a file, through a socket."""
-    place = state.with_suffix(".socket")
-    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    async def keep(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with state.open("wb") as file:
-            while piece := await reader.read(1 << 20):
-                file.write(piece)
-        writer.close()
-        done.set_result(None)
-
-    server = await asyncio.start_unix_server(keep, path=place)
-    try:
-        await side.execute("migrate-set-parameters", **{"max-bandwidth": 1 << 40})
-        await side.execute("migrate", uri=f"unix:{place}")
-        await asyncio.wait_for(done, PAIR_SAVE_TIMEOUT_S)
-        migration = await side.execute("query-migrate")
-        if migration.get("status") != "completed":
-            raise PlatformError(f"The state of {side.layout.name} was not kept: {migration}")
-    except TimeoutError:
-        raise PlatformError(f"The state of {side.layout.name} was not kept within {PAIR_SAVE_TIMEOUT_S:g} s.") from None
-    finally:
-        server.close()
-        place.unlink(missing_ok=True)
 
 
 def disclosed(metrics: Json) -> Json:

@@ -1,18 +1,20 @@
 """Protecting a machine: another side begins with its state, and follows what it records from there on."""
 
 import asyncio
+import contextlib
 import time
 from pathlib import Path
 
 from loadstone.model.errors import PlatformError
-from loadstone.platforms.pair.command import SNAPSHOT, Mode, SideFiles
-from loadstone.platforms.pair.side import Side
+from loadstone.platforms.pair.command import Mode, SideFiles
+from loadstone.platforms.pair.side import STATE_SAVE_TIMEOUT_S, Side
 
 TRIES = 20
 """A machine that frames were on their way to when it was stopped cannot be saved: it goes on, and is stopped anew."""
 SETTLED_S = 0.02
 """Frames that QEMU has taken reach the machine within that."""
-STATE_SAVE_TIMEOUT_S = 60.0
+FOLLOWED_S = 60.0
+"""Longest time from the start of a secondary's QEMU until it has loaded the state and replayed the log."""
 COPIED_S = 600.0
 """Longest time for a disk to be copied."""
 
@@ -41,33 +43,28 @@ async def protect_running(primary: Side, secondary: Side) -> float:
     PlatformError.
     """
     files, there = secondary.files, primary.files.for_side(secondary.files.name)
-    carried = {there.snapshot: files.snapshot}
+    carried = {there.state: files.state}
     try:
         if primary.layout.disk.mib and not primary.layout.disk.is_shared:
             await _disk_copied(primary, there.disk)
             carried[there.disk] = files.disk
+        seen = len(primary.events)
         paused_s = await _saved(primary, there)
+        await secondary.start_agent(await _listening(primary))  # it takes the log from here on
+        if not (await primary.event("written", after=seen, within_s=STATE_SAVE_TIMEOUT_S))["is_whole"]:
+            raise PlatformError(f"The state of {primary.layout.name} could not be written to {there.state}.")
         await secondary.fetch(primary, carried)
-        await _followed(primary, secondary)
+        await secondary.start_machine(Mode.REPLAY, has_state=True)
+        await secondary.event("follows", within_s=FOLLOWED_S)
+        await primary.event("protected", after=seen)
     except BaseException:
         await primary.order("resume", is_saved=False)  # it records for nobody, and is given frames
         raise
+    finally:
+        for side in (primary, secondary):
+            with contextlib.suppress(PlatformError):
+                await side.forget(side.files.state)
     return paused_s
-
-
-async def _followed(primary: Side, secondary: Side) -> None:
-    """Starts the side from the state that was saved, and waits until it follows."""
-    seen = len(primary.events)
-    address = await _listening(primary)
-    await secondary.start_agent(address)
-    await secondary.start_machine(Mode.REPLAY, has_state=False)
-    why = await secondary.job("snapshot-load", STATE_SAVE_TIMEOUT_S)
-    if why:
-        raise PlatformError(f"The state of {primary.layout.name} could not be loaded: {why}")
-    await secondary.execute("cont")
-    await primary.event("protected", after=seen)
-    await secondary.execute("blockdev-del", **{"node-name": SNAPSHOT})
-    await secondary.forget(secondary.files.snapshot)
 
 
 async def _listening(primary: Side) -> str:
@@ -87,42 +84,34 @@ async def _disk_copied(primary: Side, to: Path) -> None:
 
 
 async def _saved(primary: Side, files: SideFiles) -> float:
-    """Saves the state of a machine that runs; for how many seconds it stood still, all attempts together."""
-    await primary.prepare(files.snapshot)
-    file = {"driver": "file", "filename": str(files.snapshot)}
-    await primary.execute("blockdev-add", driver="qcow2", file=file, **{"node-name": SNAPSHOT})
-    try:
-        return await _save_at_rest(primary, files)
-    finally:
-        await primary.execute("blockdev-del", **{"node-name": SNAPSHOT})
-
-
-async def _save_at_rest(primary: Side, files: SideFiles) -> float:
+    """Has a copy of a running machine's state begun; for how many seconds it stood still, all attempts together."""
     why, stood_s = "", 0.0
     for _ in range(TRIES):
-        seen = len(primary.events)
         await primary.order("hold")
         await asyncio.sleep(SETTLED_S)
         began = time.monotonic()
-        why = await _save(primary, files)
+        await primary.execute("stop")
+        try:
+            why = await _save(primary, files)
+        finally:
+            await primary.execute("cont")
         stood_s += time.monotonic() - began
         await primary.order("resume", is_saved=not why)
         if not why:
-            await primary.event("saved", after=seen)
             return stood_s
     raise PlatformError(f"The state of {primary.layout.name} was not saved in {TRIES} attempts: {why}")
 
 
 async def _save(primary: Side, files: SideFiles) -> str:
-    """Saves it once, with the rest of its disk; why that failed, empty when it did not."""
-    if not primary.layout.disk.mib:
-        return await primary.job("snapshot-save", STATE_SAVE_TIMEOUT_S)
-    await primary.execute("stop")
-    try:
-        why = await _rest_copied(primary, files.disk)
-        return why or await primary.job("snapshot-save", STATE_SAVE_TIMEOUT_S)
-    finally:
-        await primary.execute("cont")
+    """Has a machine that stands still saved, with the rest of its disk; why that failed, empty when it did not."""
+    if primary.layout.disk.mib and (why := await _rest_copied(primary, files.disk)):
+        return why
+    seen = len(primary.events)
+    await primary.order("save")
+    await primary.event("saving", after=seen)
+    await primary.execute("query-status")  # its main loop looks what it is to do
+    is_at_rest = (await primary.event("saved", after=seen))["is_at_rest"]
+    return "" if is_at_rest else "frames were on their way to it"
 
 
 async def _rest_copied(primary: Side, to: Path) -> str:

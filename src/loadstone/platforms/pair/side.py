@@ -19,9 +19,8 @@ from loadstone.host.programs import pair, preload
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.failing import send
 from loadstone.platforms.journal import ResourceJournal
-from loadstone.platforms.pair.command import SNAPSHOT, Mode, PairLayout, SideFiles, agent, namespace_file, qemu
+from loadstone.platforms.pair.command import Mode, PairLayout, SideFiles, agent, namespace_file, qemu
 from loadstone.platforms.vm import usage
-from loadstone.platforms.vm.kernel import run_tool
 
 Json = dict[str, Any]
 
@@ -30,9 +29,15 @@ SIDE_READY_TIMEOUT_S = 20.0
 ENDING_S = 1.0
 """Wait for a machine that may be about to end, where its agent has ended."""
 SIDE_QUIT_TIMEOUT_S = 2.0
+STATE = "state"
+"""What QEMU calls the open file that it writes its machine's state to."""
+NO_LIMIT_BYTES_PER_S = 1 << 40
+"""Speed at which it may: any."""
+STATE_SAVE_TIMEOUT_S = 60.0
+"""Longest time for a state to be written."""
 SIDE_POLL_INTERVAL_S = 0.01
-ROOM = "1M"
-"""Length of the block device that a state is kept beside; a state needs none of it."""
+ENDED = ("completed", "failed", "cancelled")
+"""What QEMU says of a state that it writes no more."""
 REFUSED = "refused"
 """What an agent says when it does not do what it was told."""
 PAIR_MEMORY_VARIABLE = "LOADSTONE_PAIR_MEMORY"
@@ -90,10 +95,6 @@ class Side(ABC):
         """Starts QEMU, which goes on from the saved state where there is one. Raises PlatformError."""
 
     @abstractmethod
-    async def job(self, command: str, within_s: float) -> str:
-        """Has QEMU save or load the snapshot; why that failed, empty when it did not. Raises PlatformError."""
-
-    @abstractmethod
     async def execute(self, command: str, **arguments: Any) -> Any:
         """Has QEMU do something. Raises PlatformError."""
 
@@ -108,10 +109,6 @@ class Side(ABC):
     @abstractmethod
     async def outside(self) -> Json | None:
         """What its machine costs its host; None where that is not told."""
-
-    @abstractmethod
-    async def prepare(self, snapshot: Path) -> None:
-        """Makes the empty file on its host that a state will be saved to. Raises PlatformError."""
 
     @abstractmethod
     async def fetch(self, source: "Side", files: Mapping[Path, Path]) -> None:
@@ -250,18 +247,21 @@ class PairSide(Side):
         if self.agent is not None:
             await self.order("machine", pid=self.machine.pid)
 
-    async def job(self, command: str, within_s: float) -> str:
-        """Starts the job, and looks at it until it has ended."""
-        named = {"tag": SNAPSHOT, "vmstate": SNAPSHOT, "devices": [SNAPSHOT]}
-        await self.execute(command, **{"job-id": command, **named})
-        until = time.monotonic() + within_s
-        while time.monotonic() < until:
-            (job,) = [candidate for candidate in await self.execute("query-jobs") if candidate["id"] == command]
-            if job["status"] == "concluded":
-                await self.execute("job-dismiss", id=command)
-                return str(job.get("error", ""))
+    async def save(self) -> None:
+        """Has QEMU write the state of a machine that stands still, and has no log. Raises PlatformError."""
+        assert self.qmp is not None
+        with self.files.state.open("wb") as file:
+            self.qmp.send_fd_scm(file.fileno())
+            await self.execute("getfd", fdname=STATE)
+        await self.execute("migrate-set-parameters", **{"max-bandwidth": NO_LIMIT_BYTES_PER_S})
+        await self.execute("migrate", uri=f"fd:{STATE}")
+        until = time.monotonic() + STATE_SAVE_TIMEOUT_S
+        migration: Json = {}
+        while migration.get("status") not in ENDED and time.monotonic() < until:
             await asyncio.sleep(SIDE_POLL_INTERVAL_S)
-        raise PlatformError(f"QEMU of {self.files.name} did not end `{command}` within {within_s:g} s.")
+            migration = await self.execute("query-migrate")
+        if migration.get("status") != "completed":
+            raise PlatformError(f"The state of {self.layout.name} was not saved: {migration}")
 
     async def execute(self, command: str, **arguments: Any) -> Any:
         """By its machine protocol."""
@@ -288,11 +288,6 @@ class PairSide(Side):
     async def outside(self) -> Json | None:
         """As the kernel counts QEMU's process."""
         return await usage.outside(self.pid, self.qmp, {}, {}) if self.qmp is not None and self.pid else None
-
-    async def prepare(self, snapshot: Path) -> None:
-        """By QEMU's own tool."""
-        argv = ["qemu-img", "create", "-q", "-f", "qcow2", str(snapshot), ROOM]
-        await asyncio.to_thread(run_tool, argv, snapshot.parent, "It is part of qemu-utils.")
 
     async def fetch(self, source: Side, files: Mapping[Path, Path]) -> None:
         """They are here already."""
@@ -327,7 +322,7 @@ class PairSide(Side):
             with contextlib.suppress(Exception):  # it reports the end of QEMU as an error
                 await self.qmp.disconnect()
         files = self.files
-        left = [files.qmp, files.inlet, files.outlet, files.memory, files.snapshot, files.disk_socket]
+        left = [files.qmp, files.inlet, files.outlet, files.memory, files.disk_socket]
         for path in left if keeps_disk else [*left, *files.own_disk]:
             path.unlink(missing_ok=True)
 

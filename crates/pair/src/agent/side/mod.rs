@@ -29,7 +29,7 @@ use super::shadow::{hash_of, Shadow};
 use super::takeover::Takeover;
 use super::threads::lock;
 use crate::machine::{Input, Phase, Role, Side};
-use crate::ring::{Shared, State};
+use crate::ring::{Saving, Shared, State};
 use crate::store::Store;
 
 /// Between two looks whether a machine has gone live.
@@ -198,7 +198,8 @@ impl Agent {
     /// The machine is being saved, and all that it sent before has come.
     fn saved(&mut self) {
         let Base { position, frames, .. } = self.log.begin_at_snapshot(self.exits.sent());
-        report(&json!({ "event": "saved", "position": position, "frames": frames }));
+        let is_at_rest = self.memory.was_at_rest();
+        report(&json!({ "event": "saved", "position": position, "frames": frames, "is_at_rest": is_at_rest }));
     }
 
     /// Our machine sent a frame.
@@ -231,6 +232,7 @@ impl Agent {
             self.happened(Input::ChannelLost);
         }
         self.look_whether_stuck();
+        self.look_whether_written();
         if self.peer.is_linked() {
             if self.side.role == Role::Primary {
                 self.peer.say(&Message::Beat);
@@ -257,6 +259,15 @@ impl Agent {
         if let Some(why) = self.log.stuck(self.exits.waiting_for()) {
             report(&json!({ "event": "lost", "why": why }));
             self.happened(Input::ChannelLost);
+        }
+    }
+
+    /// Reports once that the machine's state is in its file, or could not be written.
+    fn look_whether_written(&self) {
+        let saving = self.memory.saving();
+        if matches!(saving, Saving::Written | Saving::Failed) {
+            self.memory.set_saving(Saving::Idle);
+            report(&json!({ "event": "written", "is_whole": saving == Saving::Written }));
         }
     }
 

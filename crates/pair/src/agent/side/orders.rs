@@ -9,6 +9,7 @@ use crate::agent::disk::SharedDisk;
 use crate::agent::event::Order;
 use crate::agent::report::report;
 use crate::machine::Input;
+use crate::ring::Saving;
 
 impl Agent {
     /// Does what an order says, or reports why it cannot.
@@ -24,6 +25,10 @@ impl Agent {
             Order::Hold => {
                 self.guest.hold_frames();
                 self.log.record_from_here();
+            }
+            Order::Save => {
+                self.memory.set_saving(Saving::Requested);
+                report(&json!({ "event": "saving" }));
             }
             Order::Resume { is_saved } => self.resume(*is_saved),
             Order::Copy { to } => self.guest.copy_disk(to)?,
