@@ -11,7 +11,7 @@ from loadstone.model.selector import select_settings, split_selector, write_sele
 from loadstone.model.system import FileServer, Reference, Station
 from loadstone.model.topology import topology_of
 from loadstone.model.workload import ServerNeeds
-from loadstone.platforms.registry import described
+from loadstone.platforms.registry import described, platform_kind
 from loadstone.platforms.roles import of_copy, of_role, refuse_unknown_roles
 from loadstone.topologies.topology import TopologyRole
 
@@ -76,7 +76,8 @@ def choose_threads(planned: Sequence[PlannedMachine], placement: Placement, thre
     has a number of CPUs of its own, and on a copy of the front where the other copies have one thread a CPU.
     """
     front = planned[0].name.role
-    is_one_per_cpu = of_role(placement.machine, placement.roles, front).cpus == threads
+    common = of_role(placement.machine, placement.roles, front)
+    is_one_per_cpu = (common.cpus or (0 if platform_kind(common.platform).shares_host else 1)) == threads
     by_machine: dict[str, int] = {}
     for machine in planned:
         settings = select_settings(placement.roles, machine.name.role, machine.name.replica or 1)

@@ -175,7 +175,8 @@ def _described(
     service = choices.services[front.name]
     by_service = f" ({service})" if front.choice == "service" and service != EMBEDDED else ""
     threads = choices.threads[front.name]
-    about = f"{topology.need} server{by_service}, {threads} threads, on {describe_front(planned, placement)}"
+    size = f"{threads} thread{'s' * (threads != 1)}, on {describe_front(planned, placement)}"
+    about = f"{topology.need} server{by_service}, {size}"
     about += describe_others(planned, placement, [role.name for role in topology.peers[:1]])
     balancer = choices.services[topology.balancer.name] if topology.balancer else ""
     return f"{about}; {balancer} distributes users over them" if balancer else about

@@ -277,10 +277,19 @@ def test_a_system_is_headed_by_the_sizes_that_its_machines_have(
     assert testbed.about == f"web server, 2 threads, on {about}"
 
 
+async def threads_of_copy(folder: Path, threads: int, placement: Placement) -> str:
+    async with reference_testbed(Reference(threads), folder, placement) as testbed:
+        return testbed.about
+
+
 def test_a_copy_has_as_many_threads_as_cpus_where_the_others_have(tmp_path: Path, recorder: Recorder) -> None:
     placement = Placement(MACHINE.model_copy(update={"cpus": 2, "count": 2}), MACHINE, {"2.web": {"cpus": 4}})
     put_up(tmp_path, placement)
     assert [option(recorder.commands[f"web-{at}"], "--threads") for at in (1, 2)] == ["2", "4"]
+    usual = Placement(MACHINE.model_copy(update={"count": 2}), MACHINE, {"2.web": {"cpus": 4}})
+    for threads, of_copy in ((1, "4"), (2, "2")):  # a machine without a number of CPUs has one
+        placed = asyncio.run(threads_of_copy(tmp_path, threads, usual))
+        assert option(recorder.commands["web-2"], "--threads") == of_copy, placed
     other = Placement(placement.machine.model_copy(update={"cpus": 3}), MACHINE, {"2.web": {"cpus": 4}})
     put_up(tmp_path, other)
     assert option(recorder.commands["web-2"], "--threads") == "2"
