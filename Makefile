@@ -89,9 +89,10 @@ mutants: $(VENV)/developing   ## find changes of judge, schedule and record that
 	cargo mutants --package loadstone-schedule --package loadstone-record --jobs 2 --timeout 10 --output target || true
 	rm -rf mutants && $(BIN)/mutmut run --max-children 2 && $(BIN)/mutmut results
 
-schemas: setup   ## write the schemas of documents from the driver's types
-	for document in plan events simulation discrete-events; do \
+schemas: setup   ## write the schemas of documents from the driver's types, and Python's records from them
+	for document in plan events simulation simulated discrete-events; do \
 	  $(BIN)/loadstone-driver schema $$document > schemas/$$document.json; done
+	$(BIN)/python -m schema_records
 
 image: $(VENV)/developing   ## build the container image `loadstone` with podman
 	@scripts/system-packages podman

@@ -29,7 +29,8 @@ from loadstone.model.records.events import EVENT
 from loadstone.model.target import Target
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.simulate import server_model
-from loadstone.store.read import figures_of
+from loadstone.store.figures import figures_of
+from loadstone.store.records import group_events
 from loadstone.workloads import load as load_workload
 
 Json = dict[str, Any]
@@ -202,7 +203,7 @@ def stall(setting: Setting) -> Json:
         thread = stopped(4.0)
         _, events = driver.play(page, load, Phases(0.5, 0.5, seconds, 0), setting.target(False))
         thread.join()
-        figures = figures_of([EVENT.validate_python(event) for event in events])
+        figures = figures_of(group_events([EVENT.validate_python(event) for event in events]))
         if theory_s is None:
             theory_s = closed_stall_s(connections, 0.1, seconds, STALL_S, 0.999)
         names = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9, "max": 100.0}
@@ -242,7 +243,7 @@ def sessions(setting: Setting) -> Json:
         found["loads"][str(count)] = {
             "driver_core_share": totals["cpu"]["threads"][0],
             "lag_p99_ms": totals["lag"]["p99_ns"] / 1e6,
-            "http_requests_per_s": totals["wires"]["http_requests"] / totals["steady_ns"] * 1e9,
+            "http_requests_per_s": totals["connections"]["http_requests"] / totals["steady_ns"] * 1e9,
             "connections_open": statistics.median(event["connections_open"] for event in steady),
             "peak_kib_a_session": cost.peak_bytes / 1024 / count,
             "errors": errors,

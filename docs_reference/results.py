@@ -11,6 +11,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from docs_reference.markdown import anchor, code, documented_fields, paragraph, plural, sentence, summary, table
 from loadstone.cli.baseline import FOLDER as BASELINES
+from loadstone.model.figures import FIGURES_SCHEMA, IterationFigures
 from loadstone.model.records.check import CheckId
 from loadstone.model.records.events import EVENT_SCHEMA
 from loadstone.model.records.manifest import (
@@ -23,9 +24,10 @@ from loadstone.model.records.manifest import (
 from loadstone.model.records.sample import Sample
 from loadstone.model.records.verdict import VERDICT_SCHEMA, ResultVerdict
 from loadstone.run.plan import PLAN_SCHEMA
+from loadstone.store.figures import AUDIT, FIGURES
 from loadstone.store.folder import LOGS, MANIFEST, REJUDGED, RESERVE, RUNS, SEAL, SEAL_SCHEMA, VERDICT
-from loadstone.store.published import FIGURES
-from loadstone.store.read import AUDIT, EVENTS, FAULT, MONITOR, PLAN
+from loadstone.store.read import FAULT, PLAN
+from loadstone.store.records import EVENTS, MONITOR
 from loadstone.store.refused import NOTE
 from loadstone.store.study import ANSWER, STUDY
 from loadstone.study.baseline.series import BASELINE_SCHEMA
@@ -48,7 +50,8 @@ RUN_FILES = (
     (f"{RUNS}/WORKLOAD-N/driver.log", "Log of the driver.", ""),
     (f"{RUNS}/WORKLOAD-N/{AUDIT}", "Answer of the server to the audit; of audited workloads.", ""),
     (f"{RUNS}/WORKLOAD-N/{FAULT}", "The fault that was injected; of `loadstone failover`.", ""),
-    (f"{RUNS}/WORKLOAD-N/{FIGURES}", "Published figures, instead of the files above; of `loadstone import`.", ""),
+    (f"{RUNS}/WORKLOAD-N/{FIGURES}", "Figures that were judged, computed from the files above; those of "
+     "`loadstone import` come alone.", f"{FIGURES_SCHEMA}, [fields](#iterationfigures)"),
     (f"{LOGS}/*.log", "Logs of servers, machines and drivers of other hosts.", ""),
     (RESERVE, "Disk space that a run reserves, so that its end can be written.", ""),
 )  # fmt: skip
@@ -62,7 +65,7 @@ OTHER_FILES = (
     (f"{BASELINES}/NAME.json", "A baseline of `loadstone baseline save`.", str(BASELINE_SCHEMA)),
     (NOTE, "The latest command that ended without a result.", ""),
 )
-DOCUMENTS = (Manifest, ResultVerdict, StudyManifest, Sample)
+DOCUMENTS = (Manifest, ResultVerdict, StudyManifest, Sample, IterationFigures)
 SCALARS = {str: "text", int: "whole number", float: "number", bool: "true or false"}
 
 
@@ -89,12 +92,14 @@ def results_folder(schemas: Path) -> Iterator[str]:
 
 
 def _events(schema: Mapping[str, Any]) -> Iterator[str]:
-    yield paragraph(schema["description"].replace("A line. ", ""))
+    yield paragraph(schema["description"])
     rows = []
     for event in schema["oneOf"]:
-        properties = event["properties"]
+        content = schema["$defs"].get(event.get("$ref", "").rpartition("/")[2], {})
+        properties = {**event["properties"], **content.get("properties", {})}
         keys = ", ".join(code(key) for key in properties if key != "event")
-        rows.append((code(properties["event"]["const"]), " ".join(event.get("description", "").split()), keys))
+        about = event.get("description") or content.get("description", "")
+        rows.append((code(event["properties"]["event"]["const"]), " ".join(about.split()), keys))
     yield table(("event", "meaning", "keys"), rows)
 
 

@@ -8,7 +8,15 @@ from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
-from loadstone.model.figures import Criteria, Distribution, IterationFigures, OperationFigures
+from loadstone.model.figures import (
+    NO_CONNECTIONS,
+    NO_SESSIONS,
+    NO_TALLY,
+    Criteria,
+    Distribution,
+    IterationFigures,
+    OperationFigures,
+)
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES, Profile
 from loadstone.model.records.events import (
@@ -18,8 +26,10 @@ from loadstone.model.records.events import (
     Event,
     Interval,
     OperationCounts,
-    OperationTotals,
-    PairedTimes,
+    OperationRecord,
+    PauseCounts,
+    Slowest,
+    Totals,
 )
 from loadstone.model.records.manifest import (
     HostFacts,
@@ -56,6 +66,7 @@ def operation(
     good, tolerable, fail = grades or (requests, 0, 0)
     spread = times(requests, mean_s)
     return OperationFigures(
+        **vars(NO_TALLY),
         name=name,
         requests=requests,
         good=good,
@@ -63,17 +74,10 @@ def operation(
         fail=fail,
         bytes=round(requests * size),
         errors=errors or {},
-        cut_at_start=0,
-        cut_at_end=0,
         cycles=0,
         cycle_drawn_s=0,
         cycle_actual_s=0,
         ended_s=requests * mean_s,
-        overdue=0,
-        embedded=0,
-        conditional=0,
-        not_modified=0,
-        redirects=0,
         line_mean_s=mean_s / 2,
         response=spread,
         service=spread,
@@ -98,8 +102,6 @@ def iteration(
         pauses=100,
         pause_drawn_s=100 * mean_pause_s,
         pause_actual_s=100.01 * mean_pause_s,
-        sessions={},
-        connections={},
         completed=True,
     )
 
@@ -128,37 +130,54 @@ def small_criteria(**changes: object) -> Criteria:
 def encoded(*times_us: int) -> EncodedHistogram:
     """Times in microseconds, as the driver writes them."""
     if not times_us:
-        return EncodedHistogram(0, 0.0, 0, 0, 0, 0, "")
+        return EncodedHistogram(0, 0.0, 0.0, 0.0, 0.0, 0, "")
     histogram = HdrHistogram(LOWEST_US, HIGHEST_US, DIGITS)
     for value in times_us:
         histogram.record_value(value)
-    median, p99 = (1000 * histogram.get_value_at_percentile(at) for at in (50, 99))
-    mean_ns = 1000 * sum(times_us) / len(times_us)
-    return EncodedHistogram(len(times_us), mean_ns, median, p99, 1000 * max(times_us), 0, histogram.encode().decode())
+    median, p99 = (histogram.get_value_at_percentile(at) / 1e6 for at in (50, 99))
+    mean_s = sum(times_us) / len(times_us) / 1e6
+    return EncodedHistogram(len(times_us), mean_s, median, p99, max(times_us) / 1e6, 0, histogram.encode().decode())
 
 
-def operation_totals(**changes: Any) -> OperationTotals:
+def operation_record(**changes: Any) -> OperationRecord:
     """One operation over the steady state, as the driver writes it."""
-    made = OperationTotals(
+    made = OperationRecord(
         name="page",
         counts=OperationCounts(0, 0, 0, 0, 0, {}),
-        cut_at_start=0,
-        cut_at_end=0,
-        ended_ns=0,
+        tally=NO_TALLY,
+        ended_s=0.0,
         ended_bytes=0,
         entered=encoded(),
         answered=encoded(),
         lost=encoded(),
-        cycles=PairedTimes(0, 0, 0),
-        overdue=0,
-        embedded=0,
-        conditional=0,
-        not_modified=0,
-        redirects=0,
-        line_mean_ns=0.0,
+        cycles=PauseCounts(0, 0.0, 0.0),
+        requests_beside=(),
+        line_s=0.0,
         response=encoded(),
         service=encoded(),
         first_byte=encoded(),
+        statuses=(),
+        slowest=Slowest(0.0, 0.0),
+        files=(),
+        words=(),
+    )
+    return replace(made, **changes)
+
+
+def totals(*operations: OperationRecord, **changes: Any) -> Totals:
+    """The steady state of banking, a second long."""
+    made = Totals(
+        event="totals",
+        part="banking",
+        steady_s=1.0,
+        cpu=CpuShare((0.1,)),
+        operations=operations,
+        lag=encoded(),
+        sessions=NO_SESSIONS,
+        pauses=PauseCounts(0, 0.0, 0.0),
+        pause=encoded(),
+        connections=NO_CONNECTIONS,
+        longest_gap_s=0.0,
     )
     return replace(made, **changes)
 
@@ -168,17 +187,17 @@ def interval(second: int, **changes: Any) -> Interval:
     made = Interval(
         event="interval",
         part="banking",
-        at_ns=second * 10**9,
-        length_ns=10**9,
+        at_s=float(second),
+        length_s=1.0,
         phase="steady",
         sessions_active=10,
         connections_open=10,
+        cpu=CpuShare((0.1,)),
         operations=(),
         response=encoded(1000 * second),
         service=encoded(),
         lag=encoded(),
-        wires={},
-        cpu=CpuShare((0.1,)),
+        connections=NO_CONNECTIONS,
     )
     return replace(made, **changes)
 

@@ -79,7 +79,7 @@ def _began_ns(log: Path) -> int:
 
 
 def _sent(result: Path) -> int:
-    return sum(event["wires"]["http_requests"] for event in _events(result) if event["event"] == "interval")
+    return sum(event["connections"]["http_requests"] for event in _events(result) if event["event"] == "interval")
 
 
 @contextmanager

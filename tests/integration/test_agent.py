@@ -56,7 +56,7 @@ def seen(folder: Path) -> str:
     """
     (broken,) = broken_rules(newest(folder))
     assert "validation errors" in broken and "status" in broken
-    samples = read_result(newest(folder)).workloads[0].iterations[0].monitor
+    samples = read_result(newest(folder)).workloads[0].iterations[0].records.monitor
     told = [view.inside for sample in samples for view in sample.machines.values() if view.inside]
     assert len(told) >= 2
     assert all(view.running is not None and view.running > 0 for view in told)

@@ -260,7 +260,7 @@ def died_well(folder: Path, who: str) -> None:
     assert verdict.consolidation.verdict is Verdict.INVALID
     assert who in verdict.consolidation.reasons[0]
     for one in read_result(result).workloads:
-        assert one.iterations[0].intervals, one.id.label
+        assert one.iterations[0].records.intervals, one.id.label
     assert who.partition(" (")[0] in page(folder)
     (tile,) = tiles_of(read_result(result))
     assert tile.number == 1

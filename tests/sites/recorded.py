@@ -114,7 +114,7 @@ def proven(stock: Stock, fetched: Path, folder: Path, loadstone: LoadstoneRunner
         ran = loadstone("run", "mine", "--target", application.site, "--sessions", "10", *WINDOW)
         assert broken_rules(newest(folder)) == [], ran.stdout + ran.stderr
     (workload,) = read_result(newest(folder)).workloads
-    intervals = [interval for iteration in workload.iterations for interval in iteration.intervals]
+    intervals = [interval for iteration in workload.iterations for interval in iteration.records.intervals]
     text = (folder / "mine" / "workload.toml").read_text()
     return Proof(
         operations=len(set(re.findall(r"^\[operations\.([^\].]+)\]", text, re.MULTILINE))),

@@ -112,7 +112,7 @@ def test_a_disk_that_fills_up_during_a_run_keeps_what_was_measured(
         (result,) = (folder / "results").iterdir()
         assert read_manifest(result).status is Status.FAILED
         assert "No space left" in read_manifest(result).reason
-        assert read_result(result).workloads[0].iterations[0].intervals
+        assert read_result(result).workloads[0].iterations[0].records.intervals
         assert seal_of(result).state is SealState.INTACT
         assert (result / "report.html").read_text().rstrip().endswith("</html>")
 

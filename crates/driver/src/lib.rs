@@ -90,7 +90,7 @@ enum Command {
     Check,
     /// Examine the target on standard input as a run would see it, and write the result
     Look,
-    /// Print a JSON schema: plan, events, simulation, discrete-events
+    /// Print a JSON schema: plan, events, simulation, simulated, discrete-events
     Schema { document: Document },
 }
 
@@ -99,6 +99,7 @@ enum Document {
     Plan,
     Events,
     Simulation,
+    Simulated,
     DiscreteEvents,
 }
 
@@ -160,6 +161,7 @@ fn dispatch(command: Command) -> Result<EndReason> {
                 Document::Events => schemars::schema_for!(Event),
                 Document::DiscreteEvents => schemars::schema_for!(DiscreteEvents),
                 Document::Simulation => schemars::schema_for!(simulate::Simulation),
+                Document::Simulated => schemars::schema_for!(simulate::Simulated),
             };
             serde_json::to_writer_pretty(&mut out, &schema)?;
         }

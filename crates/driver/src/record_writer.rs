@@ -5,8 +5,9 @@ use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use loadstone_record::event::{CpuShare, EndReason, Event, Moment, PartNames, EVENT_SCHEMA};
-use loadstone_record::{Interval, Totals};
+use loadstone_record::event::{EndReason, Event, PartNames, EVENT_SCHEMA};
+use loadstone_record::recorder::{CpuShare, IntervalRecord};
+use loadstone_record::{Interval, Total, Totals};
 use loadstone_schedule::plan::{Operation, Phase, Plan};
 
 use crate::clock::{kernel_ns, reading_cost_ns, Clock};
@@ -135,16 +136,17 @@ impl<'a> RecordWriter<'a> {
         let from_ns = self.begins.get(number).copied().unwrap_or(0);
         let phase = self.plan.phases.at(from_ns);
         self.enter(phase, from_ns)?;
-        let moment = Moment {
+        let record = IntervalRecord {
+            part: self.parts[part].names.workload.clone(),
             at_ns: whole.at_ns,
             length_ns: whole.at_ns.saturating_sub(from_ns),
             phase: name_of(phase),
             sessions_active: whole.active,
             connections_open: whole.open,
+            cpu: CpuShare { threads: whole.cpu },
+            ..whole.interval.to_record()
         };
-        let cpu = CpuShare { threads: whole.cpu };
-        let event = Event::interval(&self.parts[part].names.workload, moment, &whole.interval, cpu);
-        self.write(&event)
+        self.write(&Event::Interval(Box::new(record)))
     }
 
     /// Writes the totals and the end.

@@ -8,20 +8,21 @@
 //! long some of them last; those that also started in it are counted beside.
 
 use anyhow::{bail, Context, Result};
-use loadstone_record::counts::{PauseCounts, SessionCounts};
-use loadstone_record::Window;
+use loadstone_record::Total;
 use loadstone_schedule::arrivals::{self, Arrivals};
 use loadstone_schedule::plan::{Load, Part, Plan};
 use loadstone_schedule::rng::{Purpose, Stream};
 use loadstone_schedule::rules::Rules;
-use loadstone_schedule::session::{Departure, Script, Session};
-use loadstone_schedule::session_loop::{Kept, SessionLoop, Turn};
+use loadstone_schedule::session::{Script, Session};
+use loadstone_schedule::session_loop::{SessionLoop, Turn};
 use loadstone_schedule::slots::Values;
 use loadstone_schedule::stationary::{earlier, mean_visit_ns, Earlier};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::session::departed;
+use sums::{SimulatedTotals, SteadySums, WindowCounts};
+
+mod sums;
 
 /// How long the modelled server, line included, takes for an operation.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -88,20 +89,6 @@ struct Player {
     chance: Stream,
 }
 
-#[derive(Clone)]
-struct PartAccumulator {
-    steady: std::ops::Range<u64>,
-    counts: Vec<[u64; 3]>,
-    cycles: Vec<PauseCounts>,
-    sessions: SessionCounts,
-    response_ns: u128,
-    pause_ns: u128,
-    pauses: u64,
-    starts: u64,
-    /// Operations performed at all, the lead-in included.
-    performed: u64,
-}
-
 /// What all threads play.
 struct Stage<'a> {
     seed: u64,
@@ -141,7 +128,7 @@ pub fn simulate(simulation: &Simulation) -> Result<Simulated> {
         arrivals::check(*process, path)?;
         anyhow::ensure!(!stage.script.is_endless(), "sessions that never end cannot arrive at a rate");
     }
-    let empty = PartAccumulator::new(plan.phases.steady_start()..plan.phases.steady_end(), operations);
+    let empty = SteadySums::new(plan.phases.steady_start()..plan.phases.steady_end(), operations);
     let threads = u64::from(plan.threads.max(1));
     let sums = std::thread::scope(|scope| {
         let play = |index| {
@@ -156,13 +143,13 @@ pub fn simulate(simulation: &Simulation) -> Result<Simulated> {
     });
     let parts = sums.map_err(|_| anyhow::anyhow!("a thread of the simulation panicked"))?;
     let mut whole = empty;
-    parts.iter().for_each(|part| whole.merge(part));
-    summarize(plan, part, &whole).context("nothing was measured")
+    parts.iter().for_each(|part| whole.totals.merge(&part.totals));
+    summarize(plan, part, &whole.totals).context("nothing was measured")
 }
 
 impl Stage<'_> {
     /// Plays every `of`-th session of the population or of the arrivals.
-    fn play(&self, index: u64, of: u64, sums: &mut PartAccumulator) {
+    fn play(&self, index: u64, of: u64, sums: &mut SteadySums) {
         match &self.part.load {
             Load::Population { sessions, .. } => {
                 let sessions = u64::from(*sessions);
@@ -182,7 +169,7 @@ impl Stage<'_> {
                 for (number, at) in (0..).zip(Arrivals::new(*process, path, self.seed, 0)) {
                     if number % of == index && at < self.end_ns {
                         session.arrive(self.seed, number, *data_sessions);
-                        sums.sessions.due += u64::from(sums.steady.contains(&at));
+                        sums.arrival(at);
                         session = self.visitor(session, Earlier { number, at_ns: at, age_ns: 0 }, sums);
                     }
                 }
@@ -191,7 +178,7 @@ impl Stage<'_> {
     }
 
     /// A place of the population: user after user.
-    fn resident(&self, id: u64, start: u64, sums: &mut PartAccumulator) {
+    fn resident(&self, id: u64, start: u64, sums: &mut SteadySums) {
         let chance = Stream::new(self.seed, id, Purpose::Embedded);
         let session = Session::new(&self.script, self.seed, id);
         let mut player = Player { session_loop: SessionLoop::new(session, u64::MAX), chance };
@@ -204,7 +191,7 @@ impl Stage<'_> {
     }
 
     /// One user that arrives and leaves.
-    fn visitor(&self, session: Session, user: Earlier, sums: &mut PartAccumulator) -> Session {
+    fn visitor(&self, session: Session, user: Earlier, sums: &mut SteadySums) -> Session {
         let chance = Stream::new(self.seed, user.number, Purpose::Embedded);
         let mut player = Player { session_loop: SessionLoop::new(session, u64::MAX), chance };
         let turns = &mut player.session_loop;
@@ -220,7 +207,7 @@ impl Stage<'_> {
     }
 
     /// One user's operations, until it leaves or the steady state is over.
-    fn visit(&self, player: &mut Player, from_ns: u64, sums: &mut PartAccumulator) {
+    fn visit(&self, player: &mut Player, from_ns: u64, sums: &mut SteadySums) {
         let (rules, turns) = (self.rules(), &mut player.session_loop);
         turns.begin(&rules, from_ns);
         while turns.ended_ns() < self.end_ns {
@@ -267,95 +254,23 @@ fn response(server: &Server, operation: usize, chance: &mut Stream) -> u64 {
     .max(1)
 }
 
-impl PartAccumulator {
-    fn new(steady: std::ops::Range<u64>, operations: usize) -> Self {
-        PartAccumulator {
-            steady,
-            counts: vec![[0; 3]; operations],
-            cycles: vec![PauseCounts::default(); operations],
-            sessions: SessionCounts::default(),
-            response_ns: 0,
-            pause_ns: 0,
-            pauses: 0,
-            starts: 0,
-            performed: 0,
-        }
-    }
-
-    fn merge(&mut self, other: &PartAccumulator) {
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
-        }
-        self.cycles.iter_mut().zip(&other.cycles).for_each(|(mine, theirs)| mine.merge(theirs));
-        self.sessions.merge(&other.sessions);
-        self.response_ns += other.response_ns;
-        self.pause_ns += other.pause_ns;
-        self.pauses += other.pauses;
-        self.starts += other.starts;
-        self.performed += other.performed;
-    }
-
-    fn departure(&mut self, at: u64, departure: Departure, operations: u32) {
-        if self.steady.contains(&at) {
-            self.sessions.merge(&departed(departure, operations));
-        }
-    }
-
-    /// What was kept of the cycle that ends at `at`.
-    fn cycle(&mut self, at: u64, kept: Kept) {
-        if let Some((operation, drawn_ns, actual_ns)) = kept.cycle().filter(|_| self.steady.contains(&at)) {
-            self.cycles[operation].merge(&PauseCounts { count: 1, drawn_ns, actual_ns });
-        }
-    }
-
-    /// An operation that was begun before the run.
-    fn taken_up(&mut self, operation: usize, end: u64, lasted: u64) {
-        self.performed += 1;
-        if end > self.steady.start && end <= self.steady.end {
-            self.counts[operation][1] += 1;
-            self.response_ns += u128::from(lasted);
-        }
-    }
-
-    fn operation(&mut self, operation: usize, start: u64, end: u64, pause: Option<u64>) {
-        self.performed += 1;
-        if self.steady.contains(&start) {
-            self.starts += 1;
-            if let Some(pause) = pause {
-                self.pauses += 1;
-                self.pause_ns += u128::from(pause);
-            }
-        }
-        let kind = match Window::of(start, Some(end), self.steady.clone()) {
-            Window::Inside => 0,
-            Window::CutAtStart => 1,
-            Window::CutAtEnd => 2,
-            Window::Outside => return,
-        };
-        self.counts[operation][kind] += 1;
-        if kind < 2 {
-            self.response_ns += u128::from(end - start);
-        }
-    }
-}
-
-fn summarize(plan: &Plan, part: &Part, sums: &PartAccumulator) -> Option<Simulated> {
-    let total: u64 = sums.counts.iter().map(|counts| counts[0] + counts[1]).sum();
+fn summarize(plan: &Plan, part: &Part, sums: &SimulatedTotals) -> Option<Simulated> {
+    let total: u64 = sums.windows.iter().map(WindowCounts::ended).sum();
     if total == 0 {
         return None;
     }
     let seconds = plan.phases.steady_ns as f64 / 1e9;
-    let counted = sums.counts.iter().zip(&sums.cycles);
-    let shares = part.workload.operations.iter().zip(counted).map(|(operation, (counts, cycles))| {
+    let counted = sums.windows.iter().zip(&sums.cycles);
+    let shares = part.workload.operations.iter().zip(counted).map(|(operation, (windows, cycles))| {
         let mean_s = |sum_ns: u64| sum_ns as f64 / cycles.count.max(1) as f64 / 1e9;
-        let count = counts[0] + counts[1];
+        let count = windows.ended();
         OperationShare {
             name: operation.name.clone(),
             count,
             share_pct: 100.0 * count as f64 / total as f64,
-            inside: counts[0],
-            cut_at_start: counts[1],
-            cut_at_end: counts[2],
+            inside: windows.inside,
+            cut_at_start: windows.cut_at_start,
+            cut_at_end: windows.cut_at_end,
             cycle_drawn_s: mean_s(cycles.drawn_ns),
             cycle_actual_s: mean_s(cycles.actual_ns),
         }

@@ -69,7 +69,7 @@ fn posted(decline: Decline) -> (u64, Vec<(String, u64)>, u64) {
     workload["pacing"]["mean_ns"] = json!(5_000_000);
     let events = play(plan);
     let (requests, errors) = counted(&events);
-    (requests, errors, event(&events, "totals")["wires"]["declined"].as_u64().expect("a number"))
+    (requests, errors, event(&events, "totals")["connections"]["declined"].as_u64().expect("a number"))
 }
 
 #[test]

@@ -185,8 +185,9 @@ fn connections_are_given_up_after_the_declared_number_of_requests() {
     let mut plan = plan(parrot(PAGE), population(1), 1.0);
     plan["parts"][0]["workload"]["connections"]["requests_each"] = json!(10);
     let events = play(plan);
-    let wires = &event(&events, "totals")["wires"];
-    let ratio = wires["http_requests"].as_f64().expect("a number") / wires["connections"].as_f64().expect("a number");
+    let connections = &event(&events, "totals")["connections"];
+    let ratio = connections["http_requests"].as_f64().expect("a number")
+        / connections["connections"].as_f64().expect("a number");
     assert!((9.0..=10.0).contains(&ratio), "{ratio}");
 }
 

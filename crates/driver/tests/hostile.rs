@@ -85,15 +85,15 @@ fn a_kept_connection_that_ends_under_a_request_is_no_error_and_a_new_one_is() {
         let events = play(kept);
         let (requests, errors) = counted(&events);
         assert!(requests > 20 && errors.is_empty(), "{method}: {requests} {errors:?}");
-        let resent = wires(&events, "resent");
-        assert!(resent > 5 && wires(&events, "reconnects") == 0, "{method}: {resent} of {requests}");
+        let resent = connections(&events, "resent");
+        assert!(resent > 5 && connections(&events, "reconnects") == 0, "{method}: {resent} of {requests}");
     }
     assert_eq!(kinds(answered(0)), ["closed_early"]);
 }
 
 /// What the totals say of connections.
-fn wires(events: &[serde_json::Value], count: &str) -> u64 {
-    event(events, "totals")["wires"][count].as_u64().expect("a number")
+fn connections(events: &[serde_json::Value], count: &str) -> u64 {
+    event(events, "totals")["connections"][count].as_u64().expect("a number")
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn bytes_behind_the_end_of_an_answer_are_blamed_on_its_operation_and_a_farewell_
     paced["parts"][0]["workload"]["pacing"]["mean_ns"] = json!(90_000_000);
     let events = play(paced.clone());
     let (requests, errors) = counted(&events);
-    assert!(requests > 5 && errors.is_empty() && wires(&events, "trailing") > 5, "{requests} {errors:?}");
+    assert!(requests > 5 && errors.is_empty() && connections(&events, "trailing") > 5, "{requests} {errors:?}");
     let trouble = event(&events, "trouble");
     assert!(trouble["operation"] == "page" && trouble["detail"].as_str().expect("text").contains("behind the end"));
     let farewell = ahead(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n");
@@ -276,7 +276,7 @@ fn overdue(address: std::net::SocketAddr, bytes: serde_json::Value) -> u64 {
     operation["expect"]["bytes"] = bytes;
     operation["timeout_ns"] = json!(60_000_000_000u64);
     operation["limit"] = json!({ "kind": "rate", "good_bytes_per_s": 100.0, "tolerable_bytes_per_s": 90.0 });
-    event(&play(plan), "totals")["operations"][0]["overdue"].as_u64().expect("a number")
+    event(&play(plan), "totals")["operations"][0]["tally"]["overdue"].as_u64().expect("a number")
 }
 
 #[test]
@@ -309,7 +309,10 @@ fn a_body_that_comes_compressed_is_checked_as_what_it_stands_for() {
     let (requests, errors) = counted(&events);
     assert!(requests > 20 && errors.is_empty(), "{requests} {errors:?}");
     let operation = &event(&events, "totals")["operations"][0];
-    assert_eq!(operation["body_bytes"].as_u64(), operation["counts"]["requests"].as_u64().map(|count| 9 * count));
+    assert_eq!(
+        operation["tally"]["body_bytes"].as_u64(),
+        operation["counts"]["requests"].as_u64().map(|count| 9 * count)
+    );
 }
 
 #[test]

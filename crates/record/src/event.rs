@@ -1,32 +1,28 @@
 //! What a driver says while it runs: one JSON object a line on its standard output.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counts::{ConnectionStats, Counts, OperationTotals, PauseCounts, SessionCounts};
-use crate::detail::{FileRecord, Slowest, StatusCount};
 use crate::fault::Fault;
-use crate::histogram::TimeHistogram;
-use crate::recorder::{Interval, Totals};
+use crate::recorder::{CpuShare, IntervalRecord, Totals, TotalsRecord};
+use crate::total::Total;
 
 /// Version of the event schema.
-pub const EVENT_SCHEMA: u32 = 6;
+pub const EVENT_SCHEMA: u32 = 7;
 
-/// One operation. Times are nanoseconds since the start of the run.
+/// One operation; its times count from the start of the run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct OperationLine {
     /// In the order of the part's `operations` in the start event.
     pub operation: u32,
     /// When its user meant to start it.
     pub intended_ns: u64,
-    /// None where it was under way when the run ended.
+    /// None where it was in flight when the run ended.
     pub end_ns: Option<u64>,
     pub fault: Option<Fault>,
 }
 
-/// A request and its answer as they were on the connection; times are nanoseconds since the start of the run.
+/// A request and its answer as they were on the connection; its times count from the start of the run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Exchange {
     pub at_ns: u64,
@@ -46,14 +42,16 @@ pub struct Exchange {
     pub fault: String,
 }
 
-/// A line. Times are nanoseconds; `at_ns` counts from the start of the run.
+/// Lines that a driver writes, an object each. Instants count from the start of the run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[schemars(extend("x-version" = EVENT_SCHEMA))]
 pub enum Event {
     /// All is prepared; the driver waits for the start signal.
     Ready {
         schema: u32,
     },
+    /// The run begins.
     Start {
         schema: u32,
         version: String,
@@ -61,7 +59,7 @@ pub enum Event {
         threads: u32,
         drivers: u32,
         parts: Vec<PartNames>,
-        /// Wall-clock time of the start, nanoseconds since 1970-01-01.
+        /// Wall-clock time of the start, since 1970-01-01.
         start_unix_ns: u64,
         /// What reading the clock once costs here.
         clock_cost_ns: f64,
@@ -72,28 +70,13 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clock_bound_ns: Option<u64>,
     },
+    /// A phase begins.
+    #[schemars(title = "PhaseChange")]
     Phase {
         phase: String,
         at_ns: u64,
     },
-    Interval {
-        /// The workload it is about.
-        part: String,
-        at_ns: u64,
-        length_ns: u64,
-        phase: String,
-        sessions_active: u64,
-        connections_open: u64,
-        /// In the order of the part's `operations` in the start event.
-        operations: Vec<OperationCounts>,
-        response: Encoded,
-        service: Encoded,
-        /// How late the driver acted against its own schedule.
-        lag: Encoded,
-        #[serde(rename = "wires")]
-        connections: ConnectionStats,
-        cpu: CpuShare,
-    },
+    Interval(Box<IntervalRecord>),
     /// A sample of what went wrong; a few of each kind.
     Trouble {
         part: String,
@@ -134,27 +117,15 @@ pub enum Event {
         in_doubt: u64,
     },
     /// Work of the modelled station of a simulation in an interval.
+    #[schemars(title = "StationUse")]
     Station {
         at_ns: u64,
         length_ns: u64,
         workers: u32,
         busy_ns: u64,
     },
-    Totals {
-        part: String,
-        steady_ns: u64,
-        operations: Vec<OperationRecord>,
-        lag: Encoded,
-        /// The longest time for which a driver thread, although it had something to do, did not run.
-        longest_gap_ns: u64,
-        sessions: SessionCounts,
-        pauses: PauseCounts,
-        /// How long those pauses were, as they came.
-        pause: Encoded,
-        #[serde(rename = "wires")]
-        connections: ConnectionStats,
-        cpu: CpuShare,
-    },
+    Totals(Box<TotalsRecord>),
+    /// The driver is done.
     End {
         at_ns: u64,
         reason: EndReason,
@@ -177,7 +148,7 @@ pub struct LedgerEntry {
 pub struct PartNames {
     pub workload: String,
     pub operations: Vec<String>,
-    /// Paths of the embedded files of each operation; they stand with the totals.
+    /// Paths of the embedded files of each operation; the totals have them.
     #[serde(skip)]
     pub files: Vec<Vec<String>>,
 }
@@ -190,211 +161,54 @@ pub enum EndReason {
     Interrupted,
 }
 
-/// The driver's own use of CPU over an interval, as shares of one core.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct CpuShare {
-    /// One entry a thread.
-    pub threads: Vec<f64>,
-}
-
-/// A histogram in HdrHistogram's V2 compressed base64 form (values in microseconds), with the figures most asked for.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Encoded {
-    pub count: u64,
-    pub mean_ns: f64,
-    pub p50_ns: u64,
-    pub p99_ns: u64,
-    pub max_ns: u64,
-    /// Recorded times above ten minutes, kept as ten minutes.
-    pub clamped: u64,
-    /// Empty when there is no sample.
-    pub hdr: String,
-}
-
-impl From<&TimeHistogram> for Encoded {
-    fn from(histogram: &TimeHistogram) -> Self {
-        let count = histogram.count();
-        Encoded {
-            count,
-            mean_ns: if count == 0 { 0.0 } else { histogram.sum_ns as f64 / count as f64 },
-            p50_ns: histogram.quantile_ns(0.5),
-            p99_ns: histogram.quantile_ns(0.99),
-            max_ns: histogram.quantile_ns(1.0),
-            clamped: histogram.clamped,
-            hdr: if count == 0 { String::new() } else { histogram.encode() },
-        }
-    }
-}
-
-/// One operation in an interval.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct OperationCounts {
-    pub requests: u64,
-    pub good: u64,
-    /// Tolerable but not good.
-    pub tolerable: u64,
-    pub fail: u64,
-    pub bytes: u64,
-    pub errors: BTreeMap<Fault, u64>,
-}
-
-impl From<&Counts> for OperationCounts {
-    fn from(counts: &Counts) -> Self {
-        OperationCounts {
-            requests: counts.requests,
-            good: counts.good,
-            tolerable: counts.tolerable,
-            fail: counts.fail,
-            bytes: counts.bytes,
-            errors: counts.errors.clone(),
-        }
-    }
-}
-
-/// One operation in the steady state.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct OperationRecord {
-    pub name: String,
-    pub counts: OperationCounts,
-    /// Started before the steady state and ended in it; not in `counts`.
-    pub cut_at_start: u64,
-    /// Started in the steady state and ended after it or never; not in `counts`.
-    pub cut_at_end: u64,
-    /// Sum of the times of all operations that ended in the steady state, errors included.
-    pub ended_ns: f64,
-    /// Bytes of those operations.
-    pub ended_bytes: u64,
-    /// Of operations under way when the steady state began: their ages then.
-    pub entered: Encoded,
-    /// Ages at their answers, of all that were answered in the steady state.
-    pub answered: Encoded,
-    /// Ages of those still under way at its end, or when they failed.
-    pub lost: Encoded,
-    /// From starts of it to the starts of what came next, where starts are paced: as drawn and as kept.
-    pub cycles: PauseCounts,
-    /// Under way at the end of the steady state and beyond their tolerable time; not in `counts`.
-    pub overdue: u64,
-    pub embedded: u64,
-    pub conditional: u64,
-    pub not_modified: u64,
-    pub redirects: u64,
-    /// Pictures that its pages named, those of them that were fetched, and their bytes.
-    #[serde(default)]
-    pub images_named: u64,
-    #[serde(default)]
-    pub images_loaded: u64,
-    #[serde(default)]
-    pub image_bytes: u64,
-    /// Bodies of its answers, decoded: more than `bytes` where they came compressed.
-    #[serde(default)]
-    pub body_bytes: u64,
-    /// How often each request around its page was answered, by its place; shorter where the last ones never were.
-    #[serde(default)]
-    pub requests_beside: Vec<u64>,
-    /// Mean time the user's line alone needs for the bytes of a page.
-    pub line_mean_ns: f64,
-    pub response: Encoded,
-    pub service: Encoded,
-    pub first_byte: Encoded,
-    /// How often each status ended its page.
-    #[serde(default)]
-    pub statuses: Vec<StatusCount>,
-    /// The longest response time, and when it began.
-    #[serde(default)]
-    pub slowest: Slowest,
-    /// Its embedded files, in their order; shorter where the last never came.
-    #[serde(default)]
-    pub files: Vec<FileRecord>,
-    /// Hashes of words that stand in each of its first right answers: the smallest 64, in ascending order. Empty where
-    /// there are none, or where that is not known.
-    #[serde(default)]
-    pub words: Vec<u32>,
-}
-
-impl OperationRecord {
-    /// The record of an operation from its totals; `paths` are those of its embedded files.
-    pub fn new(name: &str, paths: &[String], totals: &OperationTotals) -> Self {
-        let path = |at: usize| paths.get(at).map_or("", String::as_str);
-        let files = totals.detail.files.iter().enumerate();
-        let timed = totals.response.count();
-        OperationRecord {
-            name: name.to_owned(),
-            counts: (&totals.counts).into(),
-            cut_at_start: totals.cut_at_start,
-            cut_at_end: totals.cut_at_end,
-            ended_ns: totals.ended_ns as f64,
-            ended_bytes: totals.ended_bytes,
-            entered: (&totals.life.entered).into(),
-            answered: (&totals.life.answered).into(),
-            lost: (&totals.life.lost).into(),
-            cycles: totals.cycles,
-            overdue: totals.overdue,
-            embedded: totals.embedded,
-            conditional: totals.conditional,
-            not_modified: totals.not_modified,
-            redirects: totals.redirects,
-            images_named: totals.images_named,
-            images_loaded: totals.images_loaded,
-            image_bytes: totals.image_bytes,
-            body_bytes: totals.body_bytes,
-            requests_beside: totals.requests_beside.clone(),
-            line_mean_ns: if timed == 0 { 0.0 } else { totals.line_ns as f64 / timed as f64 },
-            response: (&totals.response).into(),
-            service: (&totals.service).into(),
-            first_byte: (&totals.first_byte).into(),
-            statuses: totals.detail.status_counts(),
-            slowest: totals.detail.slowest,
-            files: files.map(|(at, file)| FileRecord::new(path(at), file)).collect(),
-            words: totals.detail.words.smallest(),
-        }
-    }
-}
-
-/// When an interval was, and what was open at its end.
-#[derive(Clone, Debug, Default)]
-pub struct Moment {
-    pub at_ns: u64,
-    pub length_ns: u64,
-    pub phase: String,
-    pub sessions_active: u64,
-    pub connections_open: u64,
-}
-
 impl Event {
-    /// The event of a part's interval.
-    pub fn interval(part: &str, moment: Moment, interval: &Interval, cpu: CpuShare) -> Self {
-        let Moment { at_ns, length_ns, phase, sessions_active, connections_open } = moment;
-        Event::Interval {
-            part: part.to_owned(),
-            at_ns,
-            length_ns,
-            phase,
-            sessions_active,
-            connections_open,
-            operations: interval.operations.iter().map(OperationCounts::from).collect(),
-            response: (&interval.response).into(),
-            service: (&interval.service).into(),
-            lag: (&interval.lag).into(),
-            connections: interval.connections,
-            cpu,
-        }
-    }
-
     /// The event of a part's steady state of `steady_ns`.
     pub fn totals(part: &PartNames, steady_ns: u64, totals: &Totals, cpu: CpuShare) -> Self {
-        let records = part.operations.iter().zip(&totals.operations).enumerate();
-        let paths = |at: usize| part.files.get(at).map_or(&[][..], Vec::as_slice);
-        Event::Totals {
-            part: part.workload.clone(),
-            steady_ns,
-            operations: records.map(|(at, (name, totals))| OperationRecord::new(name, paths(at), totals)).collect(),
-            lag: (&totals.lag).into(),
-            longest_gap_ns: totals.longest_gap_ns,
-            sessions: totals.sessions,
-            pauses: totals.pauses,
-            pause: (&totals.pause).into(),
-            connections: totals.connections,
-            cpu,
+        let mut record = TotalsRecord { part: part.workload.clone(), steady_ns, cpu, ..totals.to_record() };
+        record
+            .operations
+            .iter_mut()
+            .zip(&part.operations)
+            .for_each(|(operation, name)| operation.name.clone_from(name));
+        for (operation, paths) in record.operations.iter_mut().zip(&part.files) {
+            operation.files.iter_mut().zip(paths).for_each(|(file, path)| file.path.clone_from(path));
         }
+        Event::Totals(Box::new(record))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detail::FileSample;
+    use crate::recorder::Recorder;
+
+    #[test]
+    fn totals_name_their_operations_and_files() {
+        let mut recorder = Recorder::new(2, 0..100);
+        let file = FileSample { operation: 1, file: 1, begun_ns: 1, end_ns: 9, bytes: 5, not_modified: false };
+        recorder.file(&file);
+        let part = PartNames {
+            workload: "shop".into(),
+            operations: vec!["home".into(), "order".into()],
+            files: vec![vec![], vec!["/a".into(), "/b".into()]],
+        };
+        let event = Event::totals(&part, 100, &recorder.totals, CpuShare::default());
+        let event = serde_json::to_value(&event).expect("plain data");
+        assert_eq!(
+            (&event["event"], &event["part"], &event["steady_ns"]),
+            (&"totals".into(), &"shop".into(), &100.into())
+        );
+        assert_eq!(
+            (&event["operations"][0]["name"], &event["operations"][1]["name"]),
+            (&"home".into(), &"order".into())
+        );
+        let files = &event["operations"][1]["files"];
+        assert_eq!(
+            (&files[0]["path"], &files[1]["path"], &files[1]["requests"]),
+            (&"/a".into(), &"/b".into(), &1.into())
+        );
+        let read: Event = serde_json::from_value(event).expect("as written");
+        assert!(matches!(read, Event::Totals(totals) if totals.operations.len() == 2));
     }
 }

@@ -3,6 +3,10 @@
 use base64::Engine;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use hdrhistogram::Histogram;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::total::{Total, Unreadable};
 
 /// Smallest and largest time that can be told apart, in microseconds.
 pub const LOWEST_US: u64 = 1;
@@ -11,10 +15,19 @@ pub const HIGHEST_US: u64 = 600_000_000;
 /// Significant digits kept.
 pub const DIGITS: u8 = 3;
 
-/// An event that holds no histogram where one belongs.
-#[derive(Debug, thiserror::Error)]
-#[error("a histogram is not readable: {0}")]
-pub struct Unreadable(pub String);
+/// A HdrHistogram of microseconds in its standard compressed base64 form, with the figures most asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EncodedHistogram {
+    pub count: u64,
+    pub mean_ns: f64,
+    pub p50_ns: u64,
+    pub p99_ns: u64,
+    pub max_ns: u64,
+    /// Times above ten minutes, kept as ten minutes.
+    pub clamped: u64,
+    /// Empty where there is no sample.
+    pub hdr: String,
+}
 
 /// Times in nanoseconds in, counts by microsecond kept.
 #[derive(Clone, Debug)]
@@ -46,14 +59,6 @@ impl TimeHistogram {
         self.clamped += u64::from(time_us > HIGHEST_US);
         self.sum_ns += u128::from(time_ns);
         self.inner.saturating_record(time_us);
-    }
-
-    /// Adds another histogram's counts. Nothing is lost: both have the same bounds.
-    pub fn merge(&mut self, other: &TimeHistogram) {
-        let merged = self.inner.add(&other.inner);
-        debug_assert!(merged.is_ok());
-        self.sum_ns += other.sum_ns;
-        self.clamped += other.clamped;
     }
 
     /// Forgets everything, and keeps the memory.
@@ -90,6 +95,48 @@ impl TimeHistogram {
             Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| unreadable(&error))?;
         let mut histogram = TimeHistogram::new();
         histogram.inner.add(&read).map_err(|error| unreadable(&error))?;
+        Ok(histogram)
+    }
+}
+
+impl Total for TimeHistogram {
+    type Record = EncodedHistogram;
+
+    /// Nothing is lost: both have the same bounds.
+    fn merge(&mut self, other: &TimeHistogram) {
+        let merged = self.inner.add(&other.inner);
+        debug_assert!(merged.is_ok());
+        self.sum_ns += other.sum_ns;
+        self.clamped += other.clamped;
+    }
+
+    fn to_record(&self) -> EncodedHistogram {
+        let count = self.count();
+        if count == 0 {
+            return EncodedHistogram::default();
+        }
+        EncodedHistogram {
+            count,
+            mean_ns: self.sum_ns as f64 / count as f64,
+            p50_ns: self.quantile_ns(0.5),
+            p99_ns: self.quantile_ns(0.99),
+            max_ns: self.quantile_ns(1.0),
+            clamped: self.clamped,
+            hdr: self.encode(),
+        }
+    }
+
+    /// All counts are kept; the exact sum is the mean times the count, as far as a float holds it.
+    fn from_record(record: EncodedHistogram) -> Result<Self, Unreadable> {
+        let mut histogram = match record.count {
+            0 => TimeHistogram::new(),
+            _ => TimeHistogram::decode(&record.hdr)?,
+        };
+        if histogram.count() != record.count {
+            return Err(Unreadable(format!("{} counts instead of {}", histogram.count(), record.count)));
+        }
+        histogram.sum_ns = (record.mean_ns * record.count as f64).round() as u128;
+        histogram.clamped = record.clamped;
         Ok(histogram)
     }
 }
@@ -139,5 +186,39 @@ mod tests {
         let of = |histogram: &TimeHistogram| [0.0, 0.5, 0.99, 1.0].map(|share| histogram.quantile_ns(share));
         assert_eq!((of(&read), read.count()), (of(&histogram), 500));
         assert!(TimeHistogram::decode("%").is_err());
+    }
+
+    #[test]
+    fn a_histogram_that_is_none_is_refused() {
+        let record = EncodedHistogram { count: 3, hdr: "bm90IGEgaGlzdG9ncmFt".into(), ..EncodedHistogram::default() };
+        assert!(TimeHistogram::from_record(record).is_err());
+    }
+
+    #[test]
+    fn a_histogram_without_a_sample_is_empty_and_says_so() {
+        let record = TimeHistogram::new().to_record();
+        assert_eq!((record.count, record.mean_ns, record.hdr.as_str()), (0, 0.0, ""));
+        assert_eq!(TimeHistogram::from_record(record).expect("readable").count(), 0);
+    }
+
+    #[test]
+    fn a_histogram_is_encoded_with_its_mean_and_read_back_with_its_sum() {
+        let mut histogram = TimeHistogram::new();
+        [1_000_000, 2_000_000, 700_000_000_000].iter().for_each(|&time_ns| histogram.record(time_ns));
+        let record = Total::to_record(&histogram);
+        assert_eq!((record.count, record.mean_ns, record.clamped), (3, 233_334_333_333.333_34, 1));
+        let read = TimeHistogram::from_record(record).expect("readable");
+        assert_eq!((read.count(), read.sum_ns, read.clamped), (3, 700_003_000_000, 1));
+    }
+
+    #[test]
+    fn counts_that_do_not_agree_are_refused() {
+        let mut histogram = TimeHistogram::new();
+        histogram.record(1_000_000);
+        let record = EncodedHistogram { count: 2, ..Total::to_record(&histogram) };
+        assert_eq!(
+            TimeHistogram::from_record(record).expect_err("refused").to_string(),
+            "a histogram is not readable: 1 counts instead of 2"
+        );
     }
 }

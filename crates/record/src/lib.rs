@@ -2,17 +2,22 @@
 //!
 //! Pure: no clock is read here, times come in as nanoseconds.
 
+#[macro_use]
+pub mod total;
+
 pub mod counts;
-pub mod decode;
 pub mod detail;
 pub mod event;
 pub mod fault;
 pub mod histogram;
 pub mod outcome;
 pub mod recorder;
+pub mod tally;
 pub mod words;
 
 pub use fault::Fault;
 pub use histogram::TimeHistogram;
 pub use outcome::{Outcome, Window};
 pub use recorder::{Interval, Recorder, Totals};
+pub use tally::OperationTally;
+pub use total::Total;

@@ -1,6 +1,7 @@
 //! How one operation went, and where it lies relative to the steady state.
 
 use crate::fault::Fault;
+use crate::tally::OperationTally;
 
 /// Where an operation lies relative to the steady state.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,31 +51,15 @@ pub struct Outcome {
     /// What the user's line alone needs for these bytes.
     pub line_ns: u64,
     pub bytes: u64,
-    /// Of these the bodies, decoded: more than came where they were compressed.
-    pub body_bytes: u64,
-    pub embedded: u32,
-    /// Embedded files asked for conditionally, and how many of those came back as 304.
-    pub conditional: u32,
-    pub not_modified: u32,
-    pub redirects: u32,
-    pub beside: Beside,
+    pub tally: OperationTally,
+    /// A bit for each request around its page that was answered, by its place; those beyond the 64th are not counted.
+    pub requests_beside: u64,
     pub grade: Grade,
     pub fault: Option<Fault>,
     /// Status that ended its page; 0 where no answer came.
     pub status: u16,
     /// What of the operation lay before the run, where its user was found half-way.
     pub before: Before,
-}
-
-/// What of an operation came beside its page: pictures that the page named, and requests around it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Beside {
-    /// Pictures that the page named, and those of them that were fetched.
-    pub images_named: u32,
-    pub images_loaded: u32,
-    pub image_bytes: u64,
-    /// A bit for each request around the page that was answered, by its place; those beyond the 64th are not told apart.
-    pub requests: u64,
 }
 
 /// Time and bytes of an operation that lay before the run.
@@ -100,12 +85,8 @@ impl Outcome {
             first_byte_ns: None,
             line_ns: 0,
             bytes: 0,
-            body_bytes: 0,
-            embedded: 0,
-            conditional: 0,
-            not_modified: 0,
-            redirects: 0,
-            beside: Beside::default(),
+            tally: OperationTally::default(),
+            requests_beside: 0,
             grade: Grade::Good,
             fault: None,
             status: 0,

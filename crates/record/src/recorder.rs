@@ -1,65 +1,75 @@
 //! One thread's record: what happened in the current second and in the whole steady state.
 
-use crate::counts::{ConnectionStats, Counts, OperationTotals, PauseCounts, SessionCounts};
+use crate::counts::{ConnectionStats, OperationCounts, OperationTotals, PauseCounts, SessionCounts};
 use crate::detail::FileSample;
 use crate::histogram::TimeHistogram;
 use crate::outcome::{Outcome, Window};
+use crate::total::{Longest, Total};
 
-/// One thread's last second.
-#[derive(Clone, Debug, Default)]
-pub struct Interval {
-    pub operations: Vec<Counts>,
-    pub response: TimeHistogram,
-    pub service: TimeHistogram,
-    pub lag: TimeHistogram,
-    pub connections: ConnectionStats,
+/// The driver's own use of CPU over an interval.
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+pub struct CpuShare {
+    /// Share of a core that each thread used.
+    pub threads: Vec<f64>,
+}
+
+additive! {
+    /// One workload over about a second.
+    Interval as IntervalRecord [
+        /// Its workload.
+        part: String,
+        /// Its end, from the start of the run.
+        at_ns: u64,
+        length_ns: u64,
+        phase: String,
+        /// Sessions and connections that were open when it ended.
+        sessions_active: u64,
+        connections_open: u64,
+        cpu: CpuShare,
+    ] {
+        /// In the order of the part's `operations` in the start event.
+        operations: Vec<OperationCounts>,
+        response: TimeHistogram,
+        service: TimeHistogram,
+        /// How late the driver acted against its own schedule.
+        lag: TimeHistogram,
+        connections: ConnectionStats,
+    }
+}
+
+additive! {
+    /// One workload over the steady state.
+    Totals as TotalsRecord [
+        /// Its workload.
+        part: String,
+        steady_ns: u64,
+        cpu: CpuShare,
+    ] {
+        operations: Vec<OperationTotals>,
+        /// How late the driver acted against its own schedule.
+        lag: TimeHistogram,
+        /// The longest time for which a driver thread, although it had something to do, did not run. None in records of
+        /// earlier versions.
+        longest_gap_ns: Longest,
+        sessions: SessionCounts,
+        pauses: PauseCounts,
+        /// How long those pauses were, as they came.
+        pause: TimeHistogram,
+        connections: ConnectionStats,
+    }
 }
 
 impl Interval {
     /// Nothing yet, of so many operations.
     pub fn new(operations: usize) -> Self {
-        Interval { operations: vec![Counts::default(); operations], ..Interval::default() }
+        Interval { operations: vec![OperationCounts::default(); operations], ..Interval::default() }
     }
-
-    /// Adds what another thread or driver counted.
-    pub fn merge(&mut self, other: &Interval) {
-        self.operations.iter_mut().zip(&other.operations).for_each(|(mine, theirs)| mine.merge(theirs));
-        self.response.merge(&other.response);
-        self.service.merge(&other.service);
-        self.lag.merge(&other.lag);
-        self.connections.merge(&other.connections);
-    }
-}
-
-/// The steady state as a whole.
-#[derive(Clone, Debug, Default)]
-pub struct Totals {
-    pub operations: Vec<OperationTotals>,
-    pub lag: TimeHistogram,
-    /// The longest time for which the thread, although it had something to do, did not run.
-    pub longest_gap_ns: u64,
-    pub sessions: SessionCounts,
-    pub pauses: PauseCounts,
-    /// How long those pauses were.
-    pub pause: TimeHistogram,
-    pub connections: ConnectionStats,
 }
 
 impl Totals {
     /// Nothing yet, of so many operations.
     pub fn new(operations: usize) -> Self {
         Totals { operations: vec![OperationTotals::default(); operations], ..Totals::default() }
-    }
-
-    /// Adds what another thread or driver counted.
-    pub fn merge(&mut self, other: &Totals) {
-        self.operations.iter_mut().zip(&other.operations).for_each(|(mine, theirs)| mine.merge(theirs));
-        self.lag.merge(&other.lag);
-        self.longest_gap_ns = self.longest_gap_ns.max(other.longest_gap_ns);
-        self.sessions.merge(&other.sessions);
-        self.pauses.merge(&other.pauses);
-        self.pause.merge(&other.pause);
-        self.connections.merge(&other.connections);
     }
 }
 
@@ -80,13 +90,13 @@ impl Recorder {
     /// Counts an embedded file that came in the steady state.
     pub fn file(&mut self, sample: &FileSample) {
         if Window::of(sample.begun_ns, Some(sample.end_ns), self.steady.clone()) == Window::Inside {
-            self.totals.operations[sample.operation].detail.file(sample);
+            self.totals.operations[sample.operation].add_file(sample);
         }
     }
 
     /// Takes the body of an operation's right answer, for the words that all have in common.
     pub fn words(&mut self, operation: usize, body: &[u8]) {
-        self.totals.operations[operation].detail.words.take(body);
+        self.totals.operations[operation].words.take(body);
     }
 
     /// Counts an operation that has ended: in this interval, and in the steady state by how it lies in it.
@@ -111,15 +121,15 @@ impl Recorder {
         let totals = &mut self.totals.operations[outcome.operation];
         match window {
             Window::Inside => totals.add(outcome),
-            Window::CutAtStart => totals.cut_at_start += 1,
-            Window::CutAtEnd => totals.cut_at_end += 1,
+            Window::CutAtStart => totals.tally.cut_at_start += 1,
+            Window::CutAtEnd => totals.tally.cut_at_end += 1,
             Window::Outside => {}
         }
     }
 
     /// An operation that is under way when the steady state ends, or is ended, and has passed its tolerable time.
     pub fn overdue(&mut self, operation: usize) {
-        self.totals.operations[operation].overdue += 1;
+        self.totals.operations[operation].tally.overdue += 1;
     }
 
     /// An operation that was still under way when the run ended: when it began, and for how long it had lasted before the
@@ -127,7 +137,7 @@ impl Recorder {
     pub fn unfinished(&mut self, operation: usize, (intended_ns, before_ns): (u64, u64), now_ns: u64) {
         if before_ns == 0 && Window::of(intended_ns, None, self.steady.clone()) == Window::CutAtEnd {
             let totals = &mut self.totals.operations[operation];
-            totals.cut_at_end += 1;
+            totals.tally.cut_at_end += 1;
         }
         self.live(operation, (intended_ns, before_ns), now_ns, false);
     }
@@ -139,12 +149,12 @@ impl Recorder {
             return;
         }
         let age_ns = |at_ns: u64| at_ns - begin_ns + before_ns;
-        let life = &mut self.totals.operations[operation].life;
+        let totals = &mut self.totals.operations[operation];
         if age_ns(from_ns) > 0 {
-            life.entered.record(age_ns(from_ns));
+            totals.entered.record(age_ns(from_ns));
         }
         let is_answered = is_answered && end_ns <= self.steady.end;
-        let seen = if is_answered { &mut life.answered } else { &mut life.lost };
+        let seen = if is_answered { &mut totals.answered } else { &mut totals.lost };
         seen.record(age_ns(until_ns));
     }
 
@@ -159,7 +169,7 @@ impl Recorder {
     /// The thread did not run for `gap_ns` until `now_ns`, although it had something to do.
     pub fn gap(&mut self, now_ns: u64, gap_ns: u64) {
         if self.is_steady(now_ns) {
-            self.totals.longest_gap_ns = self.totals.longest_gap_ns.max(gap_ns);
+            self.totals.longest_gap_ns.merge(&Longest(gap_ns));
         }
     }
 

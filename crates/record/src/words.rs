@@ -1,5 +1,7 @@
 //! The words that the answers of an operation have in common: another text of the same size shows in them.
 
+use crate::total::{Total, Unreadable};
+
 /// Answers of an operation that a thread looks at.
 pub const MOST_ANSWERS: u32 = 8;
 /// Hashes in a record: those of the smallest are a fair draw of all (Broder, "On the resemblance and containment of
@@ -19,11 +21,6 @@ pub struct CommonWords {
 }
 
 impl CommonWords {
-    /// As a record has them; without any, nothing is known.
-    pub fn recorded(hashes: &[u32]) -> Self {
-        CommonWords { has_begun: !hashes.is_empty(), hashes: hashes.to_vec() }
-    }
-
     /// Takes another answer.
     pub fn take(&mut self, text: &[u8]) {
         let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80;
@@ -35,24 +32,33 @@ impl CommonWords {
         self.keep(&hashes);
     }
 
-    /// Keeps what another thread or driver saw too.
-    pub fn merge(&mut self, other: &CommonWords) {
-        if other.has_begun {
-            self.keep(&other.hashes);
-        }
-    }
-
-    /// The smallest of them, for a record.
-    pub fn smallest(&self) -> Vec<u32> {
-        self.hashes.iter().take(MOST_RECORDED).copied().collect()
-    }
-
     fn keep(&mut self, hashes: &[u32]) {
         if self.has_begun {
             self.hashes.retain(|hash| hashes.binary_search(hash).is_ok());
         } else {
             (self.has_begun, self.hashes) = (true, hashes.to_vec());
         }
+    }
+}
+
+impl Total for CommonWords {
+    type Record = Vec<u32>;
+
+    /// Keeps what another thread or driver saw too.
+    fn merge(&mut self, other: &CommonWords) {
+        if other.has_begun {
+            self.keep(&other.hashes);
+        }
+    }
+
+    /// The smallest of them.
+    fn to_record(&self) -> Vec<u32> {
+        self.hashes.iter().take(MOST_RECORDED).copied().collect()
+    }
+
+    /// Without any, nothing is known.
+    fn from_record(record: Vec<u32>) -> Result<Self, Unreadable> {
+        Ok(CommonWords { has_begun: !record.is_empty(), hashes: record })
     }
 }
 
@@ -83,8 +89,8 @@ mod tests {
     #[test]
     fn another_text_has_other_words_and_short_ones_count_for_nothing() {
         let (own, other) = (of(&["Welcome to our shop"]), of(&["Sorry, we are shut"]));
-        assert!(own.smallest().iter().all(|hash| !other.smallest().contains(hash)));
-        assert!(of(&["a to we 12"]).smallest().is_empty());
+        assert!(own.to_record().iter().all(|hash| !other.to_record().contains(hash)));
+        assert!(of(&["a to we 12"]).to_record().is_empty());
     }
 
     #[test]
@@ -102,10 +108,10 @@ mod tests {
     #[test]
     fn a_record_has_the_smallest_and_gives_them_back() {
         let text: String = (0..1000).map(|number| format!("word{number} ")).collect();
-        let smallest = of(&[&text]).smallest();
+        let smallest = of(&[&text]).to_record();
         assert_eq!(smallest.len(), MOST_RECORDED);
         assert!(smallest.is_sorted());
-        assert_eq!(CommonWords::recorded(&smallest).smallest(), smallest);
+        assert_eq!(CommonWords::from_record(smallest.clone()).expect("hashes").to_record(), smallest);
         assert_eq!(hash(b"foobar"), 0xbf9c_f968, "the published value");
     }
 }

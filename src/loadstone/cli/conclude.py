@@ -9,15 +9,13 @@ from loadstone.cli.consolidation import show_common, show_tiles, show_workloads
 from loadstone.cli.exits import BY_VERDICT, Exit
 from loadstone.cli.screen import VERDICT_STYLE, out, say
 from loadstone.judge.compliance import obstacle
-from loadstone.judge.consolidation import consolidation
 from loadstone.judge.score import DISCLAIMER, NAME
-from loadstone.judge.tiles import maxima_of, tiles_of
 from loadstone.model.records.manifest import Manifest, Status, SystemKind
 from loadstone.model.records.result import Result
 from loadstone.model.records.verdict import ResultVerdict, Verdict, WorkloadVerdict
 from loadstone.report.build import Format, render, trusted
 from loadstone.store.documents import write_atomic
-from loadstone.store.folder import seal_of
+from loadstone.store.folder import SealState, seal_of
 from loadstone.store.read import read_result
 
 
@@ -27,7 +25,7 @@ def conclude(path: Path, has_report: bool = True) -> Exit:
     Without a report, prints the result folder instead. The result is read once for all of it. Raises LoadstoneError.
     """
     seal = seal_of(path)
-    result, note = trusted(read_result(path), seal)
+    result, note = trusted(read_result(path, seal.state is SealState.INTACT), seal)
     verdict = result.verdict or ResultVerdict("")
     _show_verdicts(result, verdict)
     _show_state(result.manifest)
@@ -55,8 +53,7 @@ def _show_verdicts(result: Result, verdict: ResultVerdict) -> None:
         if result.manifest.status is not Status.COMPLETE:
             say(f"no score: the run is {result.manifest.status}, so its tiles were not all measured")
             return
-        stored, maxima = tiles_of(result), maxima_of(result)
-        show_tiles(stored, consolidation([workload.tile for workload in stored], maxima), maxima)
+        show_tiles(verdict.consolidation)
     else:
         for workload in verdict.workloads:
             _show_workload(workload, result.manifest)

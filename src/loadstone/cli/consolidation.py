@@ -7,29 +7,29 @@ from rich.markup import escape
 from rich.table import Table
 
 from loadstone.cli.screen import VERDICT_STYLE, out, say
-from loadstone.judge.consolidation import NAME, Consolidation, Maxima
+from loadstone.judge.consolidation import NAME
 from loadstone.judge.score import DISCLAIMER
-from loadstone.judge.tiles import StoredTile
 from loadstone.model.numbers import chance
-from loadstone.model.records.verdict import TilesVerdict, Verdict, WorkloadVerdict
+from loadstone.model.records.verdict import TilesScore, TilesVerdict, Verdict, WorkloadVerdict
 
 COLUMNS = ("tile", "load", "app/s", "web/s", "mail/s", "score", "app", "web", "mail", "idle", "QoS")
 
 
-def show_tiles(stored: Sequence[StoredTile], scored: Consolidation, maxima: Maxima) -> None:
+def show_tiles(scored: TilesScore) -> None:
     """A table of rates, scores and shares of good operations, and the overall figures."""
     table = Table(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for name in COLUMNS:
         table.add_column(name, justify="right", no_wrap=True)
-    for row, score in zip(stored, scored.tiles, strict=True):
-        tile = row.tile
-        rates = [f"{rate:.2f}" for rate in (tile.app, tile.web, tile.mail)]
-        shares = [f"{share:.2f}" for share in tile.qualities]
-        table.add_row(str(row.number), f"{row.pct_load:g}%", *rates, str(score.shown), *shares, str(score.shown_qos))
+    for tile in scored.tiles:
+        figures = (tile.app, tile.web, tile.mail, tile.score)
+        shares = (tile.qos_app, tile.qos_web, tile.qos_mail, tile.qos_idle, tile.qos)
+        cells = [f"{figure:.2f}" for figure in (*figures, *shares)]
+        table.add_row(str(tile.number), f"{tile.pct_load:g}%", *cells)
     out.print(table)
     out.print(f"{NAME}: [bold]{scored.headline}[/]")
-    out.print(f"quality of service {scored.qos_pct} %, worst tile {scored.least_qos_pct} %", style="dim")
-    out.print(f"maxima: app {maxima.app}, web {maxima.web}, mail {maxima.mail} /s", style="dim")
+    out.print(f"quality of service {scored.qos_pct:.2f} %, worst tile {scored.least_qos_pct:.2f} %", style="dim")
+    maxima = scored.maxima
+    out.print(f"maxima: app {maxima.app:.2f}, web {maxima.web:.2f}, mail {maxima.mail:.2f} /s", style="dim")
     out.print(DISCLAIMER, style="dim", soft_wrap=True)
 
 

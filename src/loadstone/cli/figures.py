@@ -60,7 +60,7 @@ def _failing(figures: IterationFigures) -> Iterator[str]:
     )
     for operation in failing[:MOST_FAILING]:
         yield f"{operation.name}: {operation.error_count} of {operation.requests} failed ({_kinds(operation)})"
-    if (failing or figures.connections.get("trailing")) and figures.samples:
+    if (failing or figures.connections.trailing) and figures.samples:
         yield f"for example: {figures.samples[0]}"
 
 

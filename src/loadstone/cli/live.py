@@ -159,7 +159,7 @@ class StudyView(View):
 
 def _figures(part: str, last: Interval | None) -> tuple[str, ...]:
     rate = last.answered_per_s if last else 0.0
-    p99_ms = last.response.p99_ns / 1e6 if last else 0.0
+    p99_ms = 1000 * last.response.p99_s if last else 0.0
     return (
         *([part] if part else []),
         f"{rate:7.1f} operations/s",

@@ -18,7 +18,7 @@ from loadstone.cli.systems import compare_systems
 from loadstone.judge.consolidation import CLASSIC, NAME, Consolidation, Maxima, consolidation
 from loadstone.judge.placement import compared_figures, findings, parity, reach, worse_groups
 from loadstone.judge.score import DISCLAIMER
-from loadstone.judge.tiles import StoredTile, maxima_of, tiles_of
+from loadstone.judge.tiles import StoredTile, maxima_of, record_score, tiles_of
 from loadstone.model.errors import UsageError
 from loadstone.model.numbers import chance
 from loadstone.model.records.verdict import Verdict
@@ -82,7 +82,7 @@ def consolidation_score(
     if as_json:
         typer.echo(json.dumps({**_document([tile.number for tile in held], scored), "verdict": verdict}, indent=1))
     else:
-        show_tiles(held, scored, most)
+        show_tiles(record_score(held, scored, most))
         if verdict not in (None, Verdict.PASS):
             why = "the score does not count, because the run did not pass"
             out.print(f"[{VERDICT_STYLE[verdict]}]{verdict}[/]: {why}. See `loadstone report {run}`.")

@@ -112,7 +112,7 @@ async def _visit(workload: Workload, target: Target, seed: int) -> list[VisitedO
 def _show(operation: VisitedOperation) -> None:
     performed = operation.performed
     mark = "[bold red]✗[/]" if performed.kind else "[green]✓[/]"
-    out.print(f"{mark} [bold]{performed.operation}[/]  {_ms(performed.end_ns - performed.at_ns)}")
+    out.print(f"{mark} [bold]{performed.operation}[/]  {_ms(performed.end_s - performed.at_s)}")
     for exchange in operation.exchanges:
         say(f"    {_line(exchange)}")
         for message in exchange.body.splitlines() if status_of(exchange) == SWITCHED else ():
@@ -133,7 +133,7 @@ def _line(exchange: Exchange) -> str:
     goal = f" to {headers['location']}" if "location" in headers else ""
     coding = f", {headers['content-encoding']}" if headers.get("content-encoding") else ""
     size = f"{exchange.body_bytes} bytes{coding and f' ({exchange.bytes} with the head came{coding})'}"
-    return f"{request} → {status}{goal}, {size}, {_ms(exchange.end_ns - exchange.at_ns)}"
+    return f"{request} → {status}{goal}, {size}, {_ms(exchange.end_s - exchange.at_s)}"
 
 
 def _explain(failed: VisitedOperation) -> None:
@@ -159,5 +159,5 @@ def _cut(text: str, most: int) -> str:
     return shown if len(shown) <= most else f"{shown[:most]}…"
 
 
-def _ms(length_ns: int) -> str:
-    return f"{length_ns / 1e6:.1f} ms"
+def _ms(length_s: float) -> str:
+    return f"{1000 * length_s:.1f} ms"

@@ -73,7 +73,7 @@ def _placed(figures: IterationFigures) -> Iterator[Check]:
     mix is another and the run is invalid. Where operations fail in the window as well, that is the verdict, and this is
     a note on it.
     """
-    count = figures.sessions.get("unplaced", 0)
+    count = figures.sessions.unplaced
     if not count:
         return
     has_errors = any(operation.error_count for operation in figures.operations)

@@ -70,7 +70,7 @@ def expected(criteria: Criteria, figures: IterationFigures) -> Deviation | None:
     if not criteria.is_even or not criteria.expected_shares:
         return None
     if criteria.due is not None:
-        total = figures.sessions.get("due", 0) * (criteria.operations_per_session or 1)
+        total = figures.sessions.due * (criteria.operations_per_session or 1)
         return deviation_from(total, criteria.expected_shares, actual)
     if criteria.pacing != "think":
         return None
@@ -96,14 +96,14 @@ def least_sessions(criteria: Criteria) -> int | None:
 
 def _arrivals(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """Whether every session that was due was begun: a schedule that is dropped hides a slow server."""
-    due = figures.sessions.get("due", 0)
+    due = figures.sessions.due
     if criteria.due is None:
         return
     if criteria.due_dispersion is not None and figures.completed:
         yield _due(criteria.due, criteria.due_dispersion, due)
     if not due:
         return
-    begun = 100 * figures.sessions.get("begun", 0) / due
+    begun = 100 * figures.sessions.begun / due
     detail = f"{due} were due, {criteria.due:.0f} to be expected"
     yield at_least(CheckId.ARRIVALS_BEGUN, begun, ARRIVED_PCT, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
 

@@ -206,16 +206,16 @@ def _conditional(figures: IterationFigures) -> Iterator[Check]:
 
 def _connections(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     yield from _resent(criteria, figures)
-    trailing = figures.connections.get("trailing", 0)
+    trailing = figures.connections.trailing
     if trailing:
         most = (criteria.own.errors_pct or 0.0) / 100 * figures.requests
         detail = "they arrived before the next request; browsers drop them and the connection"
         yield at_most(CheckId.TRAILING, trailing, most, "answers", Weight.FAIL, WEB_WORKLOADS_SOURCE, detail)
-    further = figures.connections.get("further_sources", 0)
+    further = figures.connections.further_sources
     if further:
         detail = "to a server on this host, which may see a user under several addresses"
         yield at_most(CheckId.FURTHER_SOURCES, further, 0, "connections", Weight.NOTE, WEB_WORKLOADS_SOURCE, detail)
-    late = figures.connections.get("connected_late", 0)
+    late = figures.connections.connected_late
     if late:
         detail = "the kernel repeated the request: the listener's queue was full, or packets were lost"
         yield at_most(CheckId.ACCEPTED_LATE, late, 0, "connections", Weight.NOTE, WEB_WORKLOADS_SOURCE, detail)
@@ -225,7 +225,7 @@ def _resent(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """Whether the server takes requests and drops them. Browsers send them again, so users see no error; an idle
     connection that is closed before anything is sent counts as a reconnect alone.
     """
-    resent, sent = figures.connections.get("resent", 0), figures.connections.get("http_requests", 0)
+    resent, sent = figures.connections.resent, figures.connections.http_requests
     if not resent:
         return
     share_pct = ERROR_SHARE_PCT if criteria.own.errors_pct is None else criteria.own.errors_pct

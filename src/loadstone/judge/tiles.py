@@ -17,6 +17,7 @@ from loadstone.model.records.verdict import (
     GroupingFindings,
     PowerScore,
     TileRecord,
+    TilesScore,
     TilesVerdict,
     reasons_of,
     verdict_on,
@@ -73,18 +74,25 @@ def judge_tiles(result: Result) -> TilesVerdict:
     scored = consolidation(rates, maxima)
     checks = tuple(_checks(result))
     return TilesVerdict(
+        **vars(record_score(tiles, scored, maxima)),
         verdict=verdict_on(checks),
         checks=checks,
         reasons=reasons_of(checks),
+        score_error=scatter(rates, maxima, result.manifest.profile.steady_s),
+        placement=tuple(_placement(tiles, scored)),
+        power=tuple(_power(result.manifest.power, float(scored.score))),
+    )
+
+
+def record_score(tiles: Sequence[StoredTile], scored: Consolidation, maxima: Maxima) -> TilesScore:
+    """A score as it is kept and shown."""
+    return TilesScore(
         maxima=maxima.record,
         score=float(scored.score),
         qos_pct=float(scored.qos_pct),
         least_qos_pct=float(scored.least_qos_pct),
         headline=scored.headline,
-        score_error=scatter(rates, maxima, result.manifest.profile.steady_s),
         tiles=tuple(_record(stored, scored, index) for index, stored in enumerate(tiles)),
-        placement=tuple(_placement(tiles, scored)),
-        power=tuple(_power(result.manifest.power, float(scored.score))),
     )
 
 
@@ -256,4 +264,4 @@ def _is_whole_at_start(workload: WorkloadResult) -> bool:
 
 
 def _steady_sessions(iteration: Iteration) -> Iterator[int]:
-    return (interval.sessions_active for interval in iteration.intervals if interval.phase == "steady")
+    return (interval.sessions_active for interval in iteration.records.intervals if interval.phase == "steady")

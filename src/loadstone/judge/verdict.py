@@ -21,7 +21,7 @@ def headline_of(figures: IterationFigures) -> Headline | None:
         return None
     failed = sum(operation.error_count for operation in figures.operations)
     p50_s, p95_s, p99_s = (figures.response.value_at(percentile) for percentile in (50.0, 95.0, 99.0))
-    reconnects, resent = (figures.connections.get(name, 0) for name in ("reconnects", "resent"))
+    reconnects, resent = figures.connections.reconnects, figures.connections.resent
     errors_pct = 100 * failed / max(1, figures.requests) if figures.is_disclosed else None
     return Headline(figures.requests, rate, p50_s, p95_s, p99_s, errors_pct, reconnects, resent)
 

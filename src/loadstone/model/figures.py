@@ -1,11 +1,13 @@
 """What one iteration measured, as plain records: the judge's and the report's only view of a run. Times in seconds."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from typing import TypeVar
 
 from loadstone.model.profile import Rigor
+from loadstone.model.records.events import ConnectionStats, OperationCounts, OperationTally, SessionCounts
 from loadstone.model.records.workload_id import WorkloadId
 
 
@@ -107,54 +109,43 @@ class Second:
     """Their bytes, by those of as many of each operation over the whole window; None where there is none."""
 
 
-@dataclass(frozen=True)
-class OperationFigures:
-    """One operation in the steady state."""
+Counters = TypeVar("Counters", OperationTally, SessionCounts, ConnectionStats)
+"""Records whose fields are all counts."""
+
+
+def sum_counts(kind: type[Counters], parts: Iterable[Counters] = ()) -> Counters:
+    """The counts of all parts, field by field; nothing counted where there are no parts."""
+    counted = list(parts)
+    return kind(*(sum(getattr(part, counter.name) for part in counted) for counter in fields(kind)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationFigures(OperationCounts, OperationTally):
+    """One operation in the steady state: the counts of its records as they are, and what follows from the others."""
 
     name: str
-    requests: int
-    good: int
-    tolerable: int
-    """Tolerable but not good."""
-    fail: int
-    bytes: int
-    errors: Mapping[str, int]
-    cut_at_start: int
-    cut_at_end: int
     cycles: int
     cycle_drawn_s: float
     cycle_actual_s: float
     """From starts of it to the starts of what came next, where starts are paced: sums as drawn and as kept."""
     ended_s: float
     """Sum of the times of all operations that ended in the steady state, errors included."""
-    overdue: int
-    """Still under way at the end of the steady state and beyond their tolerable time."""
-    embedded: int
-    conditional: int
-    not_modified: int
-    redirects: int
     line_mean_s: float | None
-    """What the users' lines alone need, on the mean; None where that is not known."""
+    """Mean time that the users' access links alone need; None where that is not known."""
     response: Distribution
-    """Of all that was under way in the steady state, also what its edges cut off."""
+    """Times of all operations in flight in the steady state, including those cut by its edges."""
     service: Distribution
     first_byte: Distribution
     inside: Distribution = NOTHING
     """Response times of what began and ended in the steady state: what published disclosures print."""
     ended_bytes: int | None = None
     """Bytes of all operations that ended in the steady state, whenever they started; None where that is not known."""
-    images_named: int = 0
-    images_loaded: int = 0
-    image_bytes: int = 0
-    """Pictures that its pages named, those of them that were fetched, and their bytes."""
-    body_bytes: int = 0
-    """Bodies of its answers, decoded."""
     requests_beside: tuple[int, ...] = ()
     """How often each request around its page was answered, by its place; shorter where the last ones never were."""
     statuses: Mapping[int, int] = field(default_factory=dict)
     """How often each status ended its page, 0 where no answer came; empty where that is not known."""
     words: frozenset[int] = frozenset()
-    """Hashes of words that stand in each of its first right answers, the smallest 64; empty where that is not known."""
+    """Hashes of words that each of its first right answers has, the smallest 64; empty where that is not known."""
     slowest: SlowestOperation | None = None
     """The longest response time; None where that is not known."""
     files: tuple[FileFigures, ...] = ()
@@ -171,11 +162,6 @@ class OperationFigures:
         return self.response.count
 
     @property
-    def error_count(self) -> int:
-        """Operations in error, of whatever kind."""
-        return sum(self.errors.values())
-
-    @property
     def all_bytes(self) -> int:
         """Bytes of all operations that ended in the steady state, or of those inside where no more is known."""
         return self.bytes if self.ended_bytes is None else self.ended_bytes
@@ -187,7 +173,7 @@ class OperationFigures:
 
 @dataclass(frozen=True)
 class Audit:
-    """What drivers were told is kept, and what the server says that it holds: counts, and sums of hashes of all ids."""
+    """Acknowledged entries and those that the server holds: their counts, and sums of the hashes of their ids."""
 
     what: str
     acknowledged: int
@@ -198,6 +184,13 @@ class Audit:
     held_sum: int
     broken_rules: tuple[str, ...] = ()
     """Rules of the server's own tables that do not hold, in words."""
+
+
+NO_SESSIONS, NO_CONNECTIONS, NO_TALLY = (
+    sum_counts(SessionCounts),
+    sum_counts(ConnectionStats),
+    sum_counts(OperationTally),
+)
 
 
 @dataclass(frozen=True)
@@ -225,10 +218,10 @@ class IterationFigures:
     """Sums over all pauses."""
     pause_curve: tuple[tuple[float, float], ...] = ()
     """(seconds, share of pauses at or below), as they came."""
-    sessions: Mapping[str, int] = field(default_factory=dict)
-    connections: Mapping[str, int] = field(default_factory=dict)
+    sessions: SessionCounts = NO_SESSIONS
+    connections: ConnectionStats = NO_CONNECTIONS
     trouble: str = ""
-    """What went wrong with the run itself, if anything did."""
+    """Error of the run itself; empty where there was none."""
     tcp_pressure_s: float | None = None
     """For how long the driver's machine was short of memory for TCP; None where that is not known."""
     samples: tuple[str, ...] = field(default=())
@@ -240,7 +233,7 @@ class IterationFigures:
     is_disclosed: bool = True
     """Whether it is known how the driver did: published tables do not say."""
     audit: Audit | None = None
-    """What was acknowledged against what is held; None where no audit was made."""
+    """Acknowledged and held entries; None where no audit was made."""
     seconds: tuple[Second, ...] = ()
     """Second by second; empty where that is not known."""
 
@@ -268,6 +261,20 @@ class IterationFigures:
     def mean_response_s(self) -> float:
         """Mean time of all operations that ended in the steady state (the mean without bias), errors included."""
         return sum(operation.ended_s for operation in self.operations) / self.ended if self.ended else 0.0
+
+
+NOT_MEASURED = IterationFigures(0.0, (), NOTHING, NOTHING, NOTHING, completed=False)
+"""Of an iteration of which nothing is known yet."""
+FIGURES_SCHEMA = 2
+"""Raised with each change of what figures mean: those of an older schema are computed again where there are records."""
+
+
+@dataclass(frozen=True)
+class StoredFigures:
+    """The figures of an iteration as they are kept beside its records."""
+
+    figures: IterationFigures
+    schema: int = FIGURES_SCHEMA
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def write_report(path: Path, form: Format = Format.HTML, output: Path | None = N
 def render_folder(path: Path, form: Format) -> str:
     """The report of a result folder as text. Raises StoreError."""
     seal = seal_of(path)
-    result, note = trusted(read_result(path), seal, (path / REJUDGED).exists())
+    result, note = trusted(read_result(path, seal.state is SealState.INTACT), seal, (path / REJUDGED).exists())
     return render(result, form, seal, note)
 
 
@@ -148,9 +148,9 @@ def _iteration(workload: WorkloadResult, iteration: Iteration, verdict: ReportDo
         "verdict": verdict,
         "operations": [asdict(row) for row in operations],
         "mix": [asdict(row) for row in mix_rows(criteria, figures)],
-        "endings": [asdict(row) for row in ending_rows(iteration.ledger)],
-        "sessions": dict(figures.sessions),
-        "wires": dict(figures.connections),
+        "endings": [asdict(row) for row in ending_rows(iteration.records.ledger)],
+        "sessions": iteration.records.select_counts(figures.sessions),
+        "wires": iteration.records.select_counts(figures.connections),
         "driver_lag_p99_s": figures.lag.value_at(99.0),
         "driver_cpu": list(figures.driver_cpu),
         "steady_s": figures.steady_s,

@@ -85,12 +85,12 @@ def as_parquet(iteration: Iteration) -> bytes:
 
 
 def _rows(iteration: Iteration) -> Iterator[ExportRow]:
-    for interval in iteration.intervals:
+    for interval in iteration.records.intervals:
         counts = interval.operations
         times = {"response": interval.response, "service": interval.service, "lag": interval.lag}
         yield {
-            "end_s": round(interval.at_ns / 1e9, 3),
-            "length_s": round(interval.length_ns / 1e9, 3),
+            "end_s": round(interval.at_s, 3),
+            "length_s": round(interval.length_s, 3),
             "phase": interval.phase,
             "requests": interval.requests,
             "good": sum(count.good for count in counts),
@@ -99,9 +99,9 @@ def _rows(iteration: Iteration) -> Iterator[ExportRow]:
             "bytes": sum(count.bytes for count in counts),
             "errors": interval.error_count,
             **{
-                f"{kind}_{name}_ms": round(value_ns / 1e6, 3)
+                f"{kind}_{name}_ms": round(1000 * value_s, 3)
                 for kind, latency in times.items()
-                for name, value_ns in (("p50", latency.p50_ns), ("p99", latency.p99_ns), ("max", latency.max_ns))
+                for name, value_s in (("p50", latency.p50_s), ("p99", latency.p99_s), ("max", latency.max_s))
             },
             "sessions_active": interval.sessions_active,
             "connections_open": interval.connections_open,
@@ -115,19 +115,18 @@ def as_hlog(workload: str, iteration: Iteration) -> str:
     Histograms hold microseconds; the column of largest values is in milliseconds, times in seconds from the start.
     The package's own writer is not used: it writes no tags, and its start time line fails.
     """
-    start_s = iteration.start.start_unix_ns / 1e9 if iteration.start else 0.0
+    start_s = iteration.records.start.start_unix_s if iteration.records.start else 0.0
     lines = [
         f"#[Loadstone {workload}, iteration {iteration.number}; values in microseconds]",
         "#[Histogram log format version 1.3]",
         f"#[StartTime: {start_s:.3f} (seconds since epoch), {datetime.fromtimestamp(start_s, UTC).isoformat()}]",
         '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"',
     ]
-    for interval in iteration.intervals:
-        length_s = interval.length_ns / 1e9
-        times = f"{interval.at_ns / 1e9 - length_s:.3f},{length_s:.3f}"
+    for interval in iteration.records.intervals:
+        times = f"{interval.at_s - interval.length_s:.3f},{interval.length_s:.3f}"
         for kind, histogram in (("response", interval.response), ("service", interval.service), ("lag", interval.lag)):
             if histogram.count:
-                lines.append(f"Tag={kind},{times},{histogram.max_ns / 1e6:.3f},{histogram.hdr}")
+                lines.append(f"Tag={kind},{times},{1000 * histogram.max_s:.3f},{histogram.hdr}")
     return "\n".join(lines) + "\n"
 
 
@@ -150,7 +149,7 @@ def as_k6(workload: WorkloadResult, figures: IterationFigures) -> Metrics:
             "value": failed / max(1, figures.requests),
         },
         "data_received": {"count": size, "rate": size / seconds},
-        "iterations": {"count": figures.sessions.get("finished", 0)},
+        "iterations": {"count": figures.sessions.finished},
         "vus": {
             "value": workload.criteria.sessions,
             "min": workload.criteria.sessions,

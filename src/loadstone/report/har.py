@@ -53,8 +53,8 @@ def _hidden_line(line: str) -> str:
 
 
 def _entry(exchange: Exchange, began: datetime, site: str) -> Json:
-    begun_ms, end_ms = exchange.at_ns / 1e6, exchange.end_ns / 1e6
-    wait_ms = max(0.0, (exchange.first_byte_ns or exchange.end_ns) / 1e6 - begun_ms)
+    begun_ms, end_ms = 1000 * exchange.at_s, 1000 * exchange.end_s
+    wait_ms = max(0.0, 1000 * (exchange.first_byte_s or exchange.end_s) - begun_ms)
     whole_ms = end_ms - begun_ms
     return {
         "startedDateTime": (began.astimezone(UTC) + timedelta(milliseconds=begun_ms)).isoformat(),

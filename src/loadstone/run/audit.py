@@ -9,8 +9,8 @@ from pydantic import TypeAdapter
 from loadstone.host.http import get
 from loadstone.model.target import Target
 from loadstone.model.topology import ledgers
+from loadstone.store.figures import AUDIT, HASHES
 from loadstone.store.folder import RunFolder
-from loadstone.store.read import AUDIT, HASHES
 
 PATH = "/audit"
 AUDIT_TIMEOUT_S = 60.0

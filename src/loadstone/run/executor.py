@@ -26,7 +26,8 @@ from loadstone.run.driver import Driving, Task, driving, running, simulating, wa
 from loadstone.run.faults import Injector
 from loadstone.run.spec import Joining, Lead
 from loadstone.store.folder import RunFolder
-from loadstone.store.read import EVENTS, MONITOR, PLAN
+from loadstone.store.read import PLAN
+from loadstone.store.records import EVENTS, MONITOR
 from loadstone.testbed import Testbed
 
 Listener = Callable[[Event], object]

@@ -1,13 +1,15 @@
-"""Judging a result folder: its figures are read, the verdict is written beside them."""
+"""Judging a result folder: figures are computed from its records once, and kept with the verdict on them."""
 
 from pathlib import Path
 
 from loadstone import __version__
 from loadstone.judge.result import judge_result
+from loadstone.model.records.result import Result
 from loadstone.model.records.verdict import ResultVerdict
 from loadstone.store.documents import write_document
+from loadstone.store.figures import write_figures
 from loadstone.store.folder import REJUDGED, SEAL, VERDICT, VERDICTS
-from loadstone.store.read import read_result
+from loadstone.store.read import locate_iterations, read_result
 
 
 def judge(path: Path) -> ResultVerdict:
@@ -15,7 +17,18 @@ def judge(path: Path) -> ResultVerdict:
 
     What is sealed stays as it is: a later judgement is a file of its own.
     """
-    verdict = judge_result(read_result(path), __version__)
-    name = REJUDGED if (path / SEAL).exists() else VERDICT
-    write_document(path / name, VERDICTS, verdict)
+    is_sealed = (path / SEAL).exists()
+    result = read_result(path, has_figures=False)
+    verdict = judge_result(result, __version__)
+    if not is_sealed:
+        _keep_figures(result)
+    write_document(path / (REJUDGED if is_sealed else VERDICT), VERDICTS, verdict)
     return verdict
+
+
+def _keep_figures(result: Result) -> None:
+    """Writes what was judged beside its records, where it is sealed with them. Raises StoreError."""
+    for workload in result.workloads:
+        folders = locate_iterations(result.path, workload.id.label)
+        for (_, folder), iteration in zip(folders, workload.iterations, strict=True):
+            write_figures(folder, iteration.figures)

@@ -22,8 +22,9 @@ from loadstone.model.workload import Workload
 from loadstone.run.criteria import make_criteria
 from loadstone.run.disclosure import declarations, make_manifest
 from loadstone.run.judging import judge
+from loadstone.store.figures import write_figures
 from loadstone.store.folder import ResultFolder
-from loadstone.store.published import FIGURES, as_document, read_published
+from loadstone.store.published import read_published
 from loadstone.workloads import load
 
 
@@ -57,7 +58,7 @@ def import_published(file: Path, sessions: Mapping[str, int], results: Path, nam
     folder = ResultFolder.create(results, replace(manifest, host=HostFacts()))
     for label, iterations in published.items():
         for number, figures in enumerate(iterations.values(), start=1):
-            folder.run(label, number).write(FIGURES, as_document(figures))
+            write_figures(folder.run(label, number).path, figures)
     folder.mark(Status.COMPLETE, "", datetime.now(UTC))
     judge(folder.path)
     folder.seal()

@@ -14,7 +14,7 @@ from hdrh.histogram import HdrHistogram
 
 from loadstone.model.errors import StoreError
 from loadstone.model.figures import NOTHING, Distribution
-from loadstone.model.records.events import EncodedHistogram, OperationTotals
+from loadstone.model.records.events import EncodedHistogram, OperationRecord
 from loadstone.store.product_limit import LifeTable, estimate
 
 LOWEST_US, HIGHEST_US, DIGITS = 1, 600_000_000, 3
@@ -36,7 +36,7 @@ def distribution(encoded: EncodedHistogram) -> Distribution:
     """Reads one histogram; its mean is the driver's exact one. Raises StoreError."""
     if not encoded.count:
         return NOTHING
-    return _figures(_decoded(encoded.hdr), encoded.mean_ns / 1e9, ())
+    return _figures(_decoded(encoded.hdr), encoded.mean_s, ())
 
 
 CROWD_STEPS = 6
@@ -59,16 +59,16 @@ def _edge_s(step: int) -> float:
 def merged(encoded: Sequence[EncodedHistogram]) -> Distribution:
     """Merges histograms without loss: counts are added, never percentiles. Raises StoreError."""
     total = HdrHistogram(LOWEST_US, HIGHEST_US, DIGITS)
-    weighted_ns = 0.0
+    weighted_s = 0.0
     for histogram in encoded:
         if histogram.count:
             total.add(_decoded(histogram.hdr))
-            weighted_ns += histogram.mean_ns * histogram.count
+            weighted_s += histogram.mean_s * histogram.count
     count = total.get_total_count()
-    return _figures(total, weighted_ns / count / 1e9, CURVE) if count else NOTHING
+    return _figures(total, weighted_s / count, CURVE) if count else NOTHING
 
 
-def lasting(operations: Sequence[OperationTotals]) -> Distribution:
+def lasting(operations: Sequence[OperationRecord]) -> Distribution:
     """How long operations last, estimated from all that were under way in the steady state. Raises StoreError."""
     estimated = estimate(LifeTable.joined(map(_life_table, operations)))
     if estimated is None:
@@ -77,7 +77,7 @@ def lasting(operations: Sequence[OperationTotals]) -> Distribution:
     percentiles = {
         percent: time_us / 1e6 for percent in PERCENTILES if (time_us := estimated.value_at(percent)) is not None
     }
-    percentiles[100.0] = max(operation.answered.max_ns for operation in operations) / 1e9
+    percentiles[100.0] = max(operation.answered.max_s for operation in operations)
     points = (
         (time_us / 1e6, percent / 100) for percent in CURVE if (time_us := estimated.value_at(percent)) is not None
     )
@@ -90,7 +90,7 @@ def lasting(operations: Sequence[OperationTotals]) -> Distribution:
     )
 
 
-def _life_table(operation: OperationTotals) -> LifeTable:
+def _life_table(operation: OperationRecord) -> LifeTable:
     """What lasted beyond the histogram's range is known to have lasted that long. Raises StoreError for counts that
     contradict each other.
     """
@@ -110,13 +110,13 @@ def _life_table(operation: OperationTotals) -> LifeTable:
     return LifeTable(counts_us(operation.entered.hdr), [pair for pair in answered if pair[1]], lost)
 
 
-def _mean_s(operations: Sequence[OperationTotals], estimated_us: float | None) -> float | None:
+def _mean_s(operations: Sequence[OperationRecord], estimated_us: float | None) -> float | None:
     """The exact mean of the answers, and what the estimate adds to theirs: histograms round each time up."""
     if estimated_us is None:
         return None
     answered = [operation.answered for operation in operations]
     count = sum(times.count for times in answered)
-    exact_s = sum(times.mean_ns * times.count for times in answered) / count / 1e9
+    exact_s = sum(times.mean_s * times.count for times in answered) / count
     rounded_us = sum(time_us * number for times in answered for time_us, number in counts_us(times.hdr)) / count
     return exact_s + (estimated_us - rounded_us) / 1e6
 

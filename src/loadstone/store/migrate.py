@@ -3,8 +3,10 @@ gets a function of its own behind it.
 """
 
 import re
+from dataclasses import asdict
 from typing import Any
 
+from loadstone.model.figures import NO_CONNECTIONS, NO_SESSIONS, NO_TALLY
 from loadstone.model.records.check import CheckId
 
 OldDocument = dict[str, Any]
@@ -189,13 +191,50 @@ def tile_trial(old: OldDocument, tile: str) -> OldDocument:
 
 
 def event(old: OldDocument) -> OldDocument:
-    """An event of a driver of an older schema."""
-    if old.get("event") != "totals":
-        return old
-    return {"longest_gap_ns": None, **old, "operations": [operation_totals(totals) for totals in old["operations"]]}
+    """An event of a driver of an older schema, or of one that did not count all that this one counts."""
+    match old.get("event"):
+        case "interval":
+            return with_connections(old)
+        case "totals":
+            operations = [operation_record(totals) for totals in old["operations"]]
+            sessions = {**asdict(NO_SESSIONS), **old["sessions"]}
+            return {"pause": NO_TIMES, **with_connections(old), "operations": operations, "sessions": sessions}
+        case _:
+            return old
 
 
-def operation_totals(old: OldDocument) -> OldDocument:
-    """One operation over the steady state: what its edges cut off was not kept, so there is only what lay inside."""
+def with_connections(old: OldDocument) -> OldDocument:
+    """Counts of connections, which were called `wires` up to schema 6; a count that did not exist is 0."""
+    return {**old, "connections": {**asdict(NO_CONNECTIONS), **(old.get("connections") or old["wires"])}}
+
+
+def find_uncounted(totals: OldDocument) -> frozenset[str]:
+    """Counts of sessions and connections that the driver of these totals did not make."""
+    counts = {**totals["sessions"], **(totals.get("connections") or totals["wires"])}
+    return frozenset({**asdict(NO_SESSIONS), **asdict(NO_CONNECTIONS)}.keys() - counts.keys())
+
+
+def operation_record(old: OldDocument) -> OldDocument:
+    """One operation over the steady state: up to schema 6, sums were means and counts had no record of their own.
+    Schema 1 did not keep what the edges of the steady state cut off, so there is only what lay inside.
+    """
     inside = {"ended_bytes": old["counts"]["bytes"], "answered": old["response"], "entered": NO_TIMES, "lost": NO_TIMES}
-    return {"cycles": NO_CYCLES, **inside, **old}
+    unknown = {"requests_beside": [], "statuses": [], "slowest": {"time_ns": 0, "at_ns": 0}, "words": []}
+    tally = {**asdict(NO_TALLY), **(old.get("tally") or {name: old.get(name, 0) for name in asdict(NO_TALLY)})}
+    new = {"cycles": NO_CYCLES, **inside, **unknown, **old, "tally": tally}
+    if "line_ns" in old:
+        return new
+    files = [{**file, "sum_ns": file["mean_ns"] * file["requests"]} for file in old.get("files", ())]
+    return {**new, "line_ns": old["line_mean_ns"] * old["response"]["count"], "files": files}
+
+
+def figures(old: OldDocument) -> OldDocument:
+    """Figures of an iteration; in schema 1 there were only published ones."""
+    counts = {
+        "connections": {**asdict(NO_CONNECTIONS), **(old.get("connections") or old.get("wires") or {})},
+        "sessions": {**asdict(NO_SESSIONS), **(old.get("sessions") or {})},
+    }
+    unknown = asdict(NO_TALLY)
+    operations = [{"inside": each.get("response"), **unknown, **each} for each in old.get("operations", ())]
+    is_disclosed = bool((old.get("lag") or {}).get("count"))
+    return {"figures": {"is_disclosed": is_disclosed, **old, **counts, "operations": operations}, "schema": 2}

@@ -11,11 +11,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
 from loadstone.model.errors import StoreError
-from loadstone.model.figures import NOTHING, Distribution, IterationFigures, OperationFigures
-from loadstone.store.documents import Raw, checked, open_regular
+from loadstone.model.figures import NO_TALLY, NOTHING, Distribution, IterationFigures, OperationFigures
+from loadstone.store.documents import open_regular
 
 Cells = dict[tuple[str, str, str], str]
 """Values by table, page and column."""
@@ -28,8 +26,6 @@ LARGEST = 1e12
 LONGEST_NUMBER = 40
 """Letters of a number."""
 COLUMNS = ["workload", "table", "page", "column", "value"]
-FIGURES = "figures.json"
-"""File of an iteration that was not measured by this program."""
 
 
 def read_published(file: Path) -> dict[str, dict[str, IterationFigures]]:
@@ -114,6 +110,7 @@ def _operation(cells: Cells, page: str, column: str) -> OperationFigures:
     requests, mean_s = int(figure("requests")), figure("response")
     good, tolerable, fail = (int(_number(part)) for part in cells["grades", page, column].split("/"))
     return OperationFigures(
+        **vars(NO_TALLY),
         name=page,
         requests=requests,
         good=good,
@@ -121,17 +118,10 @@ def _operation(cells: Cells, page: str, column: str) -> OperationFigures:
         fail=fail,
         bytes=round(requests * figure("bytes")),
         errors={},
-        cut_at_start=0,
-        cut_at_end=0,
         cycles=0,
         cycle_drawn_s=0,
         cycle_actual_s=0,
         ended_s=requests * mean_s,
-        overdue=0,
-        embedded=0,
-        conditional=0,
-        not_modified=0,
-        redirects=0,
         line_mean_s=None,
         response=Distribution(requests, mean_s, {}),
         service=NOTHING,
@@ -146,20 +136,3 @@ def _number(text: str) -> float:
     if not 0 <= value <= LARGEST:
         raise ValueError(f"`{text[:LONGEST_NUMBER]}` is not between 0 and {LARGEST:g}")
     return value
-
-
-FIGURES_OF: TypeAdapter[IterationFigures] = TypeAdapter(IterationFigures)
-
-
-def as_document(figures: IterationFigures) -> Raw:
-    """Figures as they are kept."""
-    document: Raw = FIGURES_OF.dump_python(figures, mode="json")
-    return document
-
-
-def from_document(file: Path, document: Raw) -> IterationFigures:
-    """Figures as they were kept; what was called `wires` are connections. Raises StoreError."""
-    connections = document.get("connections") or document.get("wires") or {}
-    operations = [{"inside": operation.get("response"), **operation} for operation in document.get("operations", ())]
-    known = {"is_disclosed": bool((document.get("lag") or {}).get("count")), **document}
-    return checked(file, FIGURES_OF, {**known, "connections": connections, "operations": operations})

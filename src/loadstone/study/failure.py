@@ -63,31 +63,31 @@ MOST_SEEN = 1000
 
 def failure_of(iteration: Iteration) -> Failure | None:
     """What the fault of an iteration came to; None where there was none."""
-    fault, start = iteration.fault, iteration.start
+    fault, start = iteration.fault, iteration.records.start
     if fault is None or start is None or iteration.phases is None:
         return None
     if fault.refused:
         return Failure(fault.refused)
-    steady_end_ns = iteration.phases.lead_ns + iteration.phases.steady_ns
-    until_ns = steady_end_ns + iteration.phases.ramp_down_ns
-    at_ns = round(fault.at_unix_s * 1e9) - start.start_unix_ns
+    steady_end_s = iteration.phases.steady_end_s
+    until_s = steady_end_s + iteration.phases.ramp_down_s
+    at_s = fault.at_unix_s - start.start_unix_s
     audit = iteration.figures.audit
 
     def after(unix_s: float | None) -> float | None:
         return None if unix_s is None else unix_s - fault.at_unix_s
 
     return Failure(
-        outage=outage_of(iteration.operations, at_ns, until_ns, steady_end_ns),
+        outage=outage_of(iteration.records.operations, at_s, until_s, steady_end_s),
         live_s=after(fault.live_unix_s),
         protected_s=after(fault.protected_unix_s),
         ledgers=None if audit is None else Ledgers(audit.acknowledged, audit.held, audit.in_doubt),
-        seen=tuple(_seen(iteration.operations, at_ns))[:MOST_SEEN],
+        seen=tuple(_seen(iteration.records.operations, at_s))[:MOST_SEEN],
     )
 
 
-def _seen(lines: Sequence[OperationLine], fault_ns: int) -> Iterator[SeenOperation]:
+def _seen(lines: Sequence[OperationLine], fault_s: float) -> Iterator[SeenOperation]:
     for line in lines:
-        at_s = (line.intended_ns - fault_ns) / 1e9
+        at_s = line.intended_s - fault_s
         if -BEFORE_S <= at_s <= AFTER_S:
-            lasted_s = None if line.end_ns is None else (line.end_ns - line.intended_ns) / 1e9
-            yield SeenOperation(at_s, lasted_s, line.fault is None and line.end_ns is not None)
+            lasted_s = None if line.end_s is None else line.end_s - line.intended_s
+            yield SeenOperation(at_s, lasted_s, line.fault is None and line.end_s is not None)

@@ -278,9 +278,9 @@ def _used(iteration: Iteration) -> dict[str, float | None]:
     trees = [[tree for role, tree in sample.trees.items() if not is_support(role) and tree] for sample in samples]
     stations = [busy for sample in samples for busy in sample.stations.values() if busy]
     busy = _mean(station.busy_workers for station in stations)
-    if iteration.stations:
-        lengths = sum(use.length_ns for use in iteration.stations)
-        busy = sum(use.busy_ns for use in iteration.stations) / lengths
+    if iteration.records.stations:
+        lengths = sum(use.length_s for use in iteration.records.stations)
+        busy = sum(use.busy_s for use in iteration.records.stations) / lengths
     return {
         "server_cpu": _mean(sum(tree.cores for tree in trees) for trees in trees if trees),
         "server_user": _mean(sum(tree.user_cores for tree in trees) for trees in trees if trees),
@@ -298,8 +298,10 @@ def _used(iteration: Iteration) -> dict[str, float | None]:
 def _capacity(result: Result, iterations: tuple[Iteration, ...]) -> dict[str, float]:
     capacity: dict[str, float] = {}
     for iteration in iterations:
-        workers_seen = [busy.workers for sample in iteration.monitor for busy in sample.stations.values() if busy]
-        for workers in [*workers_seen, *(use.workers for use in iteration.stations)]:
+        workers_seen = [
+            busy.workers for sample in iteration.records.monitor for busy in sample.stations.values() if busy
+        ]
+        for workers in [*workers_seen, *(use.workers for use in iteration.records.stations)]:
             capacity["workers"] = float(workers)
     system, machine = result.manifest.system, result.manifest.placement.get("machine", {})
     host = result.manifest.host

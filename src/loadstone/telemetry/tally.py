@@ -25,7 +25,7 @@ class Buckets:
         if not encoded.count:
             return
         self.total += encoded.count
-        self.sum_s += encoded.count * encoded.mean_ns / 1e9
+        self.sum_s += encoded.count * encoded.mean_s
         for value_us, count in counts_us(encoded.hdr):
             self.counts[bisect_left(BOUNDS_S, value_us / 1e6)] += count
 

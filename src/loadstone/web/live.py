@@ -14,7 +14,8 @@ from loadstone.model.records.events import Event, Interval, Start
 from loadstone.model.records.manifest import Status
 from loadstone.store.documents import open_regular
 from loadstone.store.folder import RUNS
-from loadstone.store.read import EVENTS, read_event, read_manifest
+from loadstone.store.read import read_manifest
+from loadstone.store.records import EVENTS, read_event
 from loadstone.store.study import read_answer, read_study_manifest, study_of_run
 from loadstone.study.registry import kind_of
 from loadstone.web.listing import running
@@ -94,8 +95,8 @@ async def follow(lookout: Lookout) -> AsyncIterator[LiveMessage]:
                 # Workloads that are played together each have the same start in their file.
                 if isinstance(event, Start):
                     names |= {part.workload: part.operations for part in event.parts}
-                if isinstance(event, Start) and event.start_unix_ns != began:
-                    began = event.start_unix_ns
+                if isinstance(event, Start) and event.start_unix_s != began:
+                    began = event.start_unix_s
                     yield {"kind": "iteration"}
                 if isinstance(event, Interval):
                     yield second(event, names.get(event.part, ()))
@@ -114,15 +115,15 @@ def second(interval: Interval, names: Sequence[str]) -> LiveMessage:
     return {
         "kind": "second",
         "part": interval.part,
-        "at_s": interval.at_ns / 1e9,
+        "at_s": interval.at_s,
         "phase": interval.phase.replace("_", " "),
         "per_s": interval.answered_per_s,
         "errors": interval.error_count,
-        "p50_s": interval.response.p50_ns / 1e9,
-        "p99_s": interval.response.p99_ns / 1e9,
+        "p50_s": interval.response.p50_s,
+        "p99_s": interval.response.p99_s,
         "active": interval.sessions_active,
         "driver": 100 * interval.cpu.busiest,
-        "operations": {name: counts.answered / interval.length_s for name, counts in operations},
+        "operations": {name: counts.answered / interval.divisor_s for name, counts in operations},
     }
 
 

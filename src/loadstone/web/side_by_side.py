@@ -66,7 +66,7 @@ def _pair(a: tuple[Result, WorkloadResult], b: tuple[Result, WorkloadResult]) ->
 
 
 def _figures(result: Result, workload: WorkloadResult) -> list[Figure]:
-    if not workload.iterations or not workload.iterations[0].intervals:
+    if not workload.iterations or not workload.iterations[0].records.intervals:
         return []
     report = ReportContext(result, Seal(SealState.ABSENT), has_pictures=True)
     return figures_of(IterationContext(report, workload, workload.iterations[0], None))

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import cast
 
 from loadstone.cli.figures import lines
-from loadstone.model.figures import IterationFigures
+from loadstone.model.figures import NO_CONNECTIONS, IterationFigures
 from loadstone.model.records.result import WorkloadResult
 from tests.records import iteration, operation
 
@@ -29,13 +29,13 @@ def test_percentiles_over_too_few_are_not_told() -> None:
 
 def test_reconnects_and_requests_sent_again_stand_in_the_headline() -> None:
     figures = iteration((operation("home", 15, 0.004),), seconds=100)
-    (line,) = told(replace(figures, connections={"reconnects": 7, "resent": 3}))
+    (line,) = told(replace(figures, connections=replace(NO_CONNECTIONS, reconnects=7, resent=3)))
     assert line.endswith("errors 0.00 %; 3 requests sent again; 7 reconnects")
 
 
 def test_bytes_behind_an_answer_are_told_with_an_example() -> None:
     figures = iteration((operation("home", 15, 0.004),), seconds=100)
-    lines_told = told(replace(figures, connections={"trailing": 1}, samples=("beacon: bytes",)))
+    lines_told = told(replace(figures, connections=replace(NO_CONNECTIONS, trailing=1), samples=("beacon: bytes",)))
     assert lines_told[1:] == ["for example: beacon: bytes"]
 
 

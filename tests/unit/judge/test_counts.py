@@ -6,7 +6,7 @@ import pytest
 
 from loadstone.judge import counts, mix
 from loadstone.judge.rules import checks, weighted_s
-from loadstone.model.figures import CountLimit, Criteria, Distribution, IterationFigures, OperationFigures
+from loadstone.model.figures import NO_SESSIONS, CountLimit, Criteria, Distribution, IterationFigures, OperationFigures
 from loadstone.model.profile import Rigor
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 from tests.records import iteration, operation, small_criteria
@@ -110,13 +110,13 @@ def test_times_are_weighted_by_the_declared_mix_and_the_tightest_kind_is_named()
 def test_a_driver_that_brings_too_few_arrivals_makes_the_run_invalid(
     dispersion: float, due: int, outcome: Outcome
 ) -> None:
-    one = replace(played(9, 991), sessions={"due": due, "begun": due})
+    one = replace(played(9, 991), sessions=replace(NO_SESSIONS, due=due, begun=due))
     held_to = asked(due=240.0, due_dispersion=dispersion, pacing="think", rigor=Rigor.REDUCED)
     check = by_id(list(mix.checks(held_to, one)), CheckId.ARRIVALS_DUE)
     assert (check.outcome, check.weight) == (outcome, Weight.INVALID)
 
 
 def test_arrivals_whose_number_grows_without_a_law_are_not_held_to_one() -> None:
-    one = replace(played(9, 991), sessions={"due": 1, "begun": 1})
+    one = replace(played(9, 991), sessions=replace(NO_SESSIONS, due=1, begun=1))
     found = mix.checks(asked(due=240.0, due_dispersion=None, pacing="think", rigor=Rigor.REDUCED), one)
     assert all(check.id is not CheckId.ARRIVALS_DUE for check in found)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from loadstone.judge.rules import checks
-from loadstone.model.figures import NOTHING, Distribution, IterationFigures
+from loadstone.model.figures import NO_SESSIONS, NOTHING, Distribution, IterationFigures
 from loadstone.model.records.check import DRIVER_CHECKS, Check, CheckId, Outcome, Weight
 from tests.records import iteration, operation, small_criteria, times
 
@@ -44,7 +44,7 @@ def test_a_driver_that_was_stopped_or_full_makes_the_run_invalid(rule: CheckId, 
 
 def test_users_who_could_not_be_placed_make_the_run_invalid_unless_it_fails_anyway() -> None:
     samples = ("login: extract: as its user was placed part-way through a visit: no `nonce`",)
-    unplaced = run(sessions={"begun": 5, "unplaced": 3}, samples=samples)
+    unplaced = run(sessions=replace(NO_SESSIONS, begun=5, unplaced=3), samples=samples)
     found = check(CheckId.UNPLACED, unplaced)
     assert found is not None
     assert (found.figure, found.outcome, found.weight) == (3, Outcome.BROKEN, Weight.INVALID)
@@ -52,7 +52,7 @@ def test_users_who_could_not_be_placed_make_the_run_invalid_unless_it_fails_anyw
     failing = replace(unplaced, operations=(replace(operation("a", 2500, 1.0), errors={"status": 3}),))
     noted = check(CheckId.UNPLACED, failing)
     assert noted is not None and noted.weight is Weight.NOTE
-    assert check(CheckId.UNPLACED, run(sessions={"begun": 5})) is None
+    assert check(CheckId.UNPLACED, run(sessions=replace(NO_SESSIONS, begun=5))) is None
 
 
 def test_too_few_starts_for_a_percentile_are_judged_by_the_latest_of_them() -> None:

@@ -6,15 +6,15 @@ import pytest
 from loadstone.judge.outage import Outage, outage_of
 from loadstone.model.records.events import OperationLine
 
-S = 1_000_000_000
-FAULT, UNTIL = 30 * S, 60 * S
+FAULT, UNTIL = 30.0, 60.0
 
 
 def line(
     intended_s: float, lasted_s: float | None = 0.1, operation: int = 0, fault: str | None = None
 ) -> OperationLine:
-    end = None if lasted_s is None else round((intended_s + lasted_s) * S)
-    return OperationLine(operation, round(intended_s * S), end, fault)
+    """Times in whole nanoseconds, as they are recorded."""
+    end_s = None if lasted_s is None else round(intended_s + lasted_s, 9)
+    return OperationLine(operation, round(intended_s, 9), end_s, fault)
 
 
 def steady(begin_s: float, end_s: float) -> list[OperationLine]:
@@ -131,11 +131,11 @@ def test_downloads_alone_that_wait_in_a_silence_are_affected() -> None:
 
 def test_a_silence_after_users_left_is_none() -> None:
     assert found([*steady(0, 55)]).silence_s == pytest.approx(5.4)
-    outage = outage_of(steady(0, 55), FAULT, UNTIL, 55 * S)
+    outage = outage_of(steady(0, 55), FAULT, UNTIL, 55.0)
     assert outage is not None and outage.silence_s == pytest.approx(0.5)
 
 
 def found_at(lines: list[OperationLine], fault_s: int) -> Outage:
-    outage = outage_of(lines, fault_s * S, UNTIL)
+    outage = outage_of(lines, fault_s, UNTIL)
     assert outage is not None
     return outage

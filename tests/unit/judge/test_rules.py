@@ -6,7 +6,7 @@ import pytest
 
 from loadstone.judge.rules import checks
 from loadstone.judge.verdict import judge_iteration
-from loadstone.model.figures import BLAME, NOTHING, IterationFigures, OwnLimits
+from loadstone.model.figures import BLAME, NO_CONNECTIONS, NO_SESSIONS, NOTHING, IterationFigures, OwnLimits
 from loadstone.model.profile import Rigor
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 from loadstone.model.records.verdict import Verdict, worst
@@ -158,11 +158,11 @@ def test_operations_that_waited_at_an_edge_are_the_servers_doing_under_open_load
     pages = [
         replace(operation(name, counted, 1.0), cut_at_start=at_start, cut_at_end=at_end + 5) for name in ("a", "b")
     ]
-    figures = replace(iteration((pages[0], pages[1]), 100.0), sessions={"due": 5000, "begun": 5000})
+    figures = replace(iteration((pages[0], pages[1]), 100.0), sessions=replace(NO_SESSIONS, due=5000, begun=5000))
     open_load = {"due": 5000.0, "due_dispersion": 1.0, "operations_per_session": 1.0, "sessions": 0}
     for rule in (CheckId.MIX_DEVIATION, CheckId.NET_DEVIATION):
         assert check(rule, figures, **open_load).outcome is outcome
-        population = check(rule, replace(figures, sessions={}))
+        population = check(rule, replace(figures, sessions=NO_SESSIONS))
         assert population.outcome is Outcome.BROKEN
 
 
@@ -237,7 +237,7 @@ def test_a_share_near_its_limit_is_said_to_be_unsure(good: int, is_sure: bool) -
 
 
 def sent(**connections: int) -> IterationFigures:
-    return replace(run(), connections=connections)
+    return replace(run(), connections=replace(NO_CONNECTIONS, **connections))
 
 
 def test_requests_that_are_taken_and_dropped_are_judged_as_errors_are() -> None:

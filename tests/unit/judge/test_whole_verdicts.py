@@ -18,7 +18,7 @@ from loadstone.judge.result import judge_result
 from loadstone.judge.rules import checks
 from loadstone.judge.verdict import judge_workload
 from loadstone.model.errors import LoadstoneError
-from loadstone.model.figures import Criteria, IterationFigures
+from loadstone.model.figures import NO_CONNECTIONS, NO_SESSIONS, Criteria, IterationFigures
 from loadstone.model.profile import Rigor
 from loadstone.model.records.check import Check
 from loadstone.model.records.manifest import PowerRecord
@@ -49,14 +49,20 @@ def test_a_stored_result_is_judged_to_the_word(before: Path, name: str, snapshot
     assert asdict(judge_result(read_result(before / name), "this version")) == snapshot
 
 
+def recorded(measured: Iteration, **changes: Any) -> Iteration:
+    """An iteration with other records."""
+    records = replace(measured.records, **changes)
+    return replace(measured, read_records=lambda: records)
+
+
 def changed_iterations(one: Iteration) -> dict[str, tuple[Iteration, ...]]:
     """What a workload's only iteration may lack."""
     return {
         "a workload has no iteration": (),
-        "a window is shorter": (replace(one, intervals=one.intervals[:-2]),),
-        "nothing was sampled": (replace(one, monitor=()),),
-        "it never began": (replace(one, start=None),),
-        "it began later": (replace(one, start=one.start and replace(one.start, start_unix_ns=5)),),
+        "a window is shorter": (recorded(one, intervals=one.records.intervals[:-2]),),
+        "nothing was sampled": (recorded(one, monitor=()),),
+        "it never began": (recorded(one, start=None),),
+        "it began later": (recorded(one, start=one.records.start and replace(one.records.start, start_unix_s=5e-9)),),
     }
 
 
@@ -123,8 +129,8 @@ ITERATIONS: Mapping[str, Callable[[], IterationFigures]] = {
     "memory pressure": lambda: figures(tcp_pressure_s=2.5),
     "no memory pressure": lambda: figures(tcp_pressure_s=0.0),
     "conditional": lambda: with_first(embedded=100, conditional=60, not_modified=20),
-    "sessions": lambda: figures(sessions={"due": 100, "begun": 80, "finished": 70, "abandoned": 20, "broken": 5}),
-    "connections": lambda: figures(connections={"connections": 50, "connected_late": 9, "reconnects": 3}),
+    "sessions": lambda: figures(sessions=replace(NO_SESSIONS, due=100, begun=80, finished=70, abandoned=20, broken=5)),
+    "connections": lambda: figures(connections=replace(NO_CONNECTIONS, connections=50, connected_late=9, reconnects=3)),
     "bytes": lambda: with_first(bytes=9_000_000),
 }
 HELD_TO: Mapping[str, dict[str, Any]] = {
@@ -153,7 +159,7 @@ def test_every_rule_says_what_it_saw(held_to: str, snapshot: SnapshotAssertion) 
 
 
 def test_use_is_told_of_every_machine_and_role(before: Path, snapshot: SnapshotAssertion) -> None:
-    monitor = read_result(before / "tile").workloads[0].iterations[0].monitor
+    monitor = read_result(before / "tile").workloads[0].iterations[0].records.monitor
     roles = sorted({role for sample in monitor for role in sample.trees})
     machines = usage.measured_machines(monitor)
     told: dict[str, Any] = {"host": usage.host_usage(monitor), "machines": machines}

@@ -1,63 +1,36 @@
-"""The records of the driver's events are those that the driver's own types say."""
+"""The records of the driver's events are written from the schema that the driver's own types give."""
 
-from collections.abc import Mapping
 from dataclasses import fields
-from types import UnionType
-from typing import Any, get_args, get_type_hints
 
 import jsonschema
 import pytest
+from schema_records.module import MODULES
 
-from loadstone.model.records import events
-from loadstone.model.records.events import (
-    EVENT,
-    CpuShare,
-    EncodedHistogram,
-    LedgerEntry,
-    OperationCounts,
-    OperationTotals,
-    PairedTimes,
-    PartNames,
-)
+from loadstone.model.records.events import EVENT, EVENT_SCHEMA, Interval, OperationLine
+from loadstone.model.records.units import NANOSECONDS_PER_S, to_nanoseconds, to_seconds
 from tests.places import EVENTS_SCHEMA
 from tests.records import interval
 
-EVENTS: UnionType = events.Event
-VARIANTS = {one["properties"]["event"]["const"]: one for one in EVENTS_SCHEMA["oneOf"]}
-PARTS = {
-    "CpuShare": CpuShare,
-    "Encoded": EncodedHistogram,
-    "LedgerEntry": LedgerEntry,
-    "OperationCounts": OperationCounts,
-    "OperationRecord": OperationTotals,
-    "PartNames": PartNames,
-    "PauseCounts": PairedTimes,
-}
 
-
-def names(record: type[Any]) -> set[str]:
-    return {field.name for field in fields(record)}
-
-
-def properties(variant: Mapping[str, Any]) -> set[str]:
-    """Of an event, those of the type that it holds among them."""
-    held = EVENTS_SCHEMA["$defs"][variant["$ref"].rpartition("/")[2]]["properties"] if "$ref" in variant else {}
-    return {*variant["properties"], *held}
-
-
-def test_there_is_a_record_for_every_event() -> None:
-    known = {get_args(get_type_hints(record)["event"])[0]: record for record in get_args(EVENTS)}
-    assert set(known) == set(VARIANTS)
-    for name, record in known.items():
-        assert names(record) == properties(VARIANTS[name]), name
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_a_part_of_an_event_has_the_fields_of_its_type(name: str) -> None:
-    assert names(PARTS[name]) == set(EVENTS_SCHEMA["$defs"][name]["properties"])
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
+def test_records_are_those_of_the_schema(path: object) -> None:
+    written = next(file for file in MODULES if file == path)
+    assert MODULES[written]() == written.read_text(), "run `python -m schema_records`"
+    assert EVENTS_SCHEMA["x-version"] == EVENT_SCHEMA
 
 
 def test_what_tests_make_up_is_what_a_driver_may_say() -> None:
-    made = EVENT.dump_python(interval(1), mode="json")
-    wires = dict.fromkeys(EVENTS_SCHEMA["$defs"]["ConnectionStats"]["required"], 0)
-    jsonschema.validate({**made, "wires": wires}, EVENTS_SCHEMA)
+    jsonschema.validate(EVENT.dump_python(interval(1), mode="json"), EVENTS_SCHEMA)
+
+
+def test_times_are_seconds_once_they_are_read_and_nanoseconds_where_they_are_written() -> None:
+    line = b'{"event": "operations", "part": "a", "operations": [{"operation": 1, "intended_ns": 1500000000}]}'
+    read = EVENT.validate_json(line)
+    assert read.operations == (OperationLine(1, 1.5, None, None),)  # type: ignore[union-attr]
+    assert b'"intended_ns":1500000000' in EVENT.dump_json(read)
+    assert not [each.name for each in fields(Interval) if each.name.endswith("_ns")]
+
+
+@pytest.mark.parametrize("nanoseconds", (0, 1, 999_999_999, 86_400 * NANOSECONDS_PER_S + 1))
+def test_a_time_of_a_run_comes_back_to_the_nanosecond(nanoseconds: int) -> None:
+    assert to_nanoseconds(to_seconds(nanoseconds)) == nanoseconds

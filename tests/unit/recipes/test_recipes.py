@@ -1,6 +1,9 @@
 """CONTRIBUTING's recipes, carried out in a folder of their own: how many files each takes."""
 
 import asyncio
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -8,6 +11,7 @@ from typing import Any
 
 import pytest
 import typer
+from schema_records.module import events_text
 from typer.testing import CliRunner
 
 from loadstone import topologies as topology_modules
@@ -58,7 +62,7 @@ from loadstone.testbed.running import Running
 from loadstone.testbed.start import site_on, start_service
 from loadstone.workloads import load
 from tests.made import carry_out, made
-from tests.places import PROJECT
+from tests.places import EVENTS_SCHEMA, PROJECT
 from tests.records import interval, result_folder, study_manifest
 
 KIND = '''
@@ -415,3 +419,47 @@ def test_a_choice_of_services_is_one_field() -> None:
     assert len(Reference(1).disclosed()) == len(names) + 2, "threads and imap are no choices"
     for name in CHOICES:
         assert getattr(ServiceChoices(), name) in (NONE, None, *names_of(name))
+
+
+COUNTED = """
+import importlib, json, sys, types
+from pathlib import Path
+
+folder, text = Path(sys.argv[1]), Path(sys.argv[1], "events.py").read_text()
+name = "loadstone.model.records.events"
+sys.modules[name] = types.ModuleType(name)
+exec(compile(text, name, "exec"), sys.modules[name].__dict__)
+
+from loadstone.report.build import Format, render_folder
+from loadstone.run.judging import judge
+from tests.records import encoded, interval, operation_record, result_folder, totals
+from dataclasses import replace
+
+def shown(path):
+    judge(path)
+    operations = json.loads(render_folder(path, Format.JSON))["workloads"][0]["iterations"][0]["operations"]
+    return [operation["pushed"] for operation in operations]
+
+record = operation_record(response=encoded(1000), answered=encoded(1000))
+pushed = replace(record, tally=replace(record.tally, pushed=7))
+path = result_folder(folder / "new", [interval(1), totals(pushed, pushed)])
+print(shown(path))
+path = result_folder(folder / "old", [interval(1), totals(record)])
+events = path / "runs" / "banking-1" / "events.jsonl"
+before = events.read_text()
+events.write_text(before.replace(', "pushed":0', "").replace(',"pushed":0', ""))
+assert events.read_text() != before
+print(shown(path))
+"""
+
+
+def test_a_counter_of_operations_is_a_field_of_the_driver_and_reaches_the_report(tmp_path: Path) -> None:
+    schema = json.loads(json.dumps(EVENTS_SCHEMA))
+    tally = schema["$defs"]["OperationTally"]
+    tally["properties"]["pushed"] = {"type": "integer", "format": "uint64", "minimum": 0}
+    tally["required"].append("pushed")
+    (tmp_path / "events.py").write_text(events_text(schema))
+    done = subprocess.run(
+        [sys.executable, "-c", COUNTED, str(tmp_path)], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split("\n")[:2] == ["[7, 7, 14]", "[0, 0]"], "without the counter it is 0" + done.stderr

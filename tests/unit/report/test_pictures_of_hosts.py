@@ -17,7 +17,7 @@ def context(hosts: int) -> IterationContext:
     )
     machines = {f"h{number}": SimpleNamespace(inside=view) for number in range(hosts)}
     samples = [SimpleNamespace(unix_s=float(at), seconds=1.0, machines=machines) for at in (1, 2)]
-    iteration = SimpleNamespace(monitor=samples)
+    iteration = SimpleNamespace(records=SimpleNamespace(monitor=samples))
     told: Any = SimpleNamespace(
         workload=SimpleNamespace(id=SimpleNamespace(kind=None)),
         report=SimpleNamespace(pictures_each=True),

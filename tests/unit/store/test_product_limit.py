@@ -8,7 +8,7 @@ import pytest
 from loadstone.model.errors import StoreError
 from loadstone.store.histograms import lasting
 from loadstone.store.product_limit import LifeTable, estimate
-from tests.records import encoded, operation_totals
+from tests.records import encoded, operation_record
 
 SIGMA = math.sqrt(math.log(1 + 1.5**2))
 """Of a log-normal time of mean 5 s and a variation of 1.5."""
@@ -78,8 +78,8 @@ def test_an_early_age_at_which_all_were_answered_says_nothing_of_older_ones() ->
 
 def test_times_beyond_the_histogram_are_known_to_be_that_long() -> None:
     clamped = encoded(*[600_000_000] * 60, *[1_000_000] * 40)
-    clamped = type(clamped)(**{**clamped.__dict__, "clamped": 60, "mean_ns": 2000e9})
-    found = lasting([operation_totals(answered=clamped)])
+    clamped = type(clamped)(**{**clamped.__dict__, "clamped": 60, "mean_s": 2000.0})
+    found = lasting([operation_record(answered=clamped)])
     assert (found.count, found.mean_s, found.value_at(50.0)) == (100, None, None)
     assert found.percentiles_s[100.0] == 600.0
 
@@ -90,10 +90,10 @@ def test_times_beyond_the_histogram_are_known_to_be_that_long() -> None:
 def test_counts_that_contradict_each_other_are_refused(wrong: dict[str, object]) -> None:
     right = encoded(*[600_000_000] * 40, *[1_000_000] * 60)
     with pytest.raises(StoreError, match="An operation has"):
-        lasting([operation_totals(answered=type(right)(**{**right.__dict__, **wrong}))])
+        lasting([operation_record(answered=type(right)(**{**right.__dict__, **wrong}))])
 
 
 def test_few_times_have_no_high_percentile() -> None:
-    few, many = (lasting([operation_totals(answered=encoded(*range(1000, 1000 + count)))]) for count in (99, 100))
+    few, many = (lasting([operation_record(answered=encoded(*range(1000, 1000 + count)))]) for count in (99, 100))
     assert few.value_at(99.0) is None and few.at_most(99.0) == few.value_at(100.0)
     assert many.value_at(99.0) is not None and many.value_at(99.9) is None

@@ -31,7 +31,7 @@ def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     path = result_folder(tmp_path, [interval(1)], Status.FAILED)
     events = path / "runs" / "banking-1" / "events.jsonl"
     events.write_text(events.read_text() + '{"event": "interv')
-    assert len(read_result(path).workloads[0].iterations[0].intervals) == 1
+    assert len(read_result(path).workloads[0].iterations[0].records.intervals) == 1
 
 
 def test_a_changed_measurement_breaks_the_seal_and_a_new_judgement_does_not(tmp_path: Path) -> None:

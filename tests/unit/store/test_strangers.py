@@ -21,7 +21,8 @@ from loadstone.report.build import Format, write_report
 from loadstone.report.study import write_study_report
 from loadstone.run.judging import judge
 from loadstone.store.histograms import distribution
-from loadstone.store.read import catalogue, read_event, read_manifest, read_result
+from loadstone.store.read import catalogue, read_manifest, read_result
+from loadstone.store.records import read_event
 from loadstone.store.study import studies
 from tests.records import encoded, interval, result_folder
 from tests.unit.store.test_migrate import before as before  # the fixture

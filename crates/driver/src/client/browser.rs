@@ -281,11 +281,11 @@ impl Browser {
                 connection.inspector.give_back(&mut shared.heads.borrow_mut());
                 return Ok(scheme);
             };
-            let taken = progress.redirects.get() + 1;
-            if taken > u32::from(operation.redirects) {
+            let taken = progress.tally.get().redirects + 1;
+            if taken > u64::from(operation.redirects) {
                 return Err(Failure::new(Fault::Redirect, format!("redirect number {taken}, to `{location}`")));
             }
-            progress.redirects.set(taken);
+            progress.count(|tally| tally.redirects = taken);
             passed.append(&mut connection.reader.told);
             request = std::mem::take(&mut connection.request);
             let (next, path) = follow(server, scheme, &request, &location)?;

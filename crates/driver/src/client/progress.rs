@@ -2,7 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 
-use loadstone_record::outcome::{Before, Beside};
+use loadstone_record::outcome::Before;
+use loadstone_record::OperationTally;
 
 use super::extent::Extent;
 use crate::ending::Ended;
@@ -12,15 +13,12 @@ use crate::transport::Answer;
 #[derive(Default)]
 pub struct Progress {
     pub bytes: Cell<u64>,
-    pub body_bytes: Cell<u64>,
     pub end_ns: Cell<u64>,
     pub first_byte_ns: Cell<Option<u64>>,
     pub page_bytes: Cell<u64>,
-    pub embedded: Cell<u32>,
-    pub conditional: Cell<u32>,
-    pub not_modified: Cell<u32>,
-    pub redirects: Cell<u32>,
-    pub beside: Cell<Beside>,
+    pub tally: Cell<OperationTally>,
+    /// Requests around the page that were answered, a bit for each place.
+    pub requests_beside: Cell<u64>,
     pub ended: RefCell<Option<Ended>>,
     pub before: Cell<Before>,
     /// Of the latest answer to its page.
@@ -37,7 +35,7 @@ impl Progress {
     /// Adds an answer to it.
     pub(super) fn take(&self, answer: &Answer) {
         self.bytes.set(self.bytes.get() + answer.bytes);
-        self.body_bytes.set(self.body_bytes.get() + answer.body_bytes);
+        self.count(|tally| tally.body_bytes += answer.body_bytes);
         self.end_ns.set(self.end_ns.get().max(answer.end_ns));
     }
 
@@ -48,34 +46,38 @@ impl Progress {
         }
     }
 
-    fn beside(&self, change: impl FnOnce(&mut Beside)) {
-        let mut beside = self.beside.get();
-        change(&mut beside);
-        self.beside.set(beside);
+    /// Changes its counts.
+    pub(super) fn count(&self, change: impl FnOnce(&mut OperationTally)) {
+        let mut tally = self.tally.get();
+        change(&mut tally);
+        self.tally.set(tally);
     }
 
     /// A request around the page was answered, by its place.
     pub(super) fn asked(&self, number: usize) {
-        self.beside(|beside| beside.requests |= 1u64.checked_shl(number as u32).unwrap_or(0));
+        let place = 1u64.checked_shl(number as u32).unwrap_or(0);
+        self.requests_beside.set(self.requests_beside.get() | place);
     }
 
     /// Notes how many pictures the page names.
     pub(super) fn named(&self, images: usize) {
-        self.beside(|beside| beside.images_named += images as u32);
+        self.count(|tally| tally.images_named += images as u64);
     }
 
     /// Notes that one of them came, by its length.
     pub(super) fn loaded(&self, bytes: u64) {
-        self.beside(|beside| {
-            beside.images_loaded += 1;
-            beside.image_bytes += bytes;
+        self.count(|tally| {
+            tally.images_loaded += 1;
+            tally.image_bytes += bytes;
         });
     }
 
     /// Notes that an embedded file came, and whether it was asked for conditionally and is as it was.
     pub(super) fn embedded(&self, conditional: bool, not_modified: bool) {
-        self.embedded.set(self.embedded.get() + 1);
-        self.conditional.set(self.conditional.get() + u32::from(conditional));
-        self.not_modified.set(self.not_modified.get() + u32::from(not_modified));
+        self.count(|tally| {
+            tally.embedded += 1;
+            tally.conditional += u64::from(conditional);
+            tally.not_modified += u64::from(not_modified);
+        });
     }
 }

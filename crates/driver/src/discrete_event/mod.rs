@@ -10,9 +10,10 @@ use std::io::Write;
 
 use anyhow::{ensure, Context, Result};
 use loadstone_record::counts::SessionCounts;
-use loadstone_record::event::{CpuShare, EndReason, Event, Moment, PartNames, EVENT_SCHEMA};
+use loadstone_record::event::{EndReason, Event, PartNames, EVENT_SCHEMA};
 use loadstone_record::outcome::Outcome;
-use loadstone_record::{Fault, Recorder};
+use loadstone_record::recorder::{CpuShare, IntervalRecord};
+use loadstone_record::{Fault, Recorder, Total};
 use loadstone_schedule::arrivals::{self, Arrivals};
 use loadstone_schedule::plan::{Load, Member, Part, Phases, Plan};
 use loadstone_schedule::rng::{scramble, seed_of_part};
@@ -344,10 +345,16 @@ impl<'a> Simulator<'a> {
         let busy_ns = self.station.busy_ns(at_ns);
         let mut events = Vec::new();
         for part in &mut self.parts {
-            let moment =
-                Moment { at_ns, length_ns, phase: phase.clone(), sessions_active: part.active, connections_open: 0 };
-            let interval = part.recorder.take_interval();
-            events.push(Event::interval(&part.names.workload, moment, &interval, no_cpu()));
+            events.push(Event::Interval(Box::new(IntervalRecord {
+                part: part.names.workload.clone(),
+                at_ns,
+                length_ns,
+                phase: phase.clone(),
+                sessions_active: part.active,
+                connections_open: 0,
+                cpu: no_cpu(),
+                ..part.recorder.take_interval().to_record()
+            })));
         }
         let workers = self.station.workers();
         events.push(Event::Station { at_ns, length_ns, workers, busy_ns: busy_ns - self.busy_ns });

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail, ensure, Context, Result};
 use loadstone_record::event::{EndReason, Event};
-use loadstone_record::{Interval, Totals};
+use loadstone_record::recorder::IntervalRecord;
+use loadstone_record::{Interval, Total, Totals};
 use loadstone_schedule::plan::{self, Plan};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
@@ -135,66 +136,22 @@ impl Follower {
                 ensure!(self.heard.handed_on <= self.most, "it sent too many events");
                 Report::Event(Box::new(event))
             }
-            Event::Interval {
-                part,
-                at_ns,
-                length_ns,
-                sessions_active,
-                connections_open,
-                operations,
-                response,
-                service,
-                lag,
-                connections,
-                cpu,
-                ..
-            } => {
-                let from_ns = at_ns.checked_sub(length_ns);
+            Event::Interval(record) => {
+                let IntervalRecord { at_ns, sessions_active: active, connections_open: open, .. } = *record;
+                let from_ns = at_ns.checked_sub(record.length_ns);
                 let number = from_ns.and_then(|from_ns| self.starts.binary_search(&from_ns).ok());
                 let number = number.context("its intervals differ from the plan")?;
-                let part = self.part(&part, operations.len())?;
+                let part = self.part(&record.part, record.operations.len())?;
                 ensure!(self.heard.intervals.insert((part, number)), "it sent an interval twice");
-                Report::Interval {
-                    part,
-                    number,
-                    at_ns,
-                    interval: Box::new(Interval {
-                        operations: operations.into_iter().map(Into::into).collect(),
-                        response: (&response).try_into()?,
-                        service: (&service).try_into()?,
-                        lag: (&lag).try_into()?,
-                        connections,
-                    }),
-                    active: sessions_active,
-                    open: connections_open,
-                    cpu: cpu.threads,
-                }
+                let cpu = record.cpu.threads.clone();
+                let interval = Box::new(Interval::from_record(*record)?);
+                Report::Interval { part, number, at_ns, interval, active, open, cpu }
             }
-            Event::Totals {
-                part,
-                steady_ns,
-                operations,
-                lag,
-                longest_gap_ns,
-                sessions,
-                pauses,
-                pause,
-                connections,
-                cpu,
-            } => Report::Totals {
-                part: self.part_of_totals(&part, operations.len())?,
-                totals: Box::new(Totals {
-                    operations: operations.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
-                    lag: (&lag).try_into()?,
-                    longest_gap_ns,
-                    sessions,
-                    pauses,
-                    pause: (&pause).try_into()?,
-                    connections,
-                }),
-                cpu: cpu.threads,
-                steady_ns,
-            },
+            Event::Totals(record) => {
+                let part = self.part_of_totals(&record.part, record.operations.len())?;
+                let (steady_ns, cpu) = (record.steady_ns, record.cpu.threads.clone());
+                Report::Totals { part, totals: Box::new(Totals::from_record(*record)?), cpu, steady_ns }
+            }
         }))
     }
 }
@@ -203,7 +160,8 @@ impl Follower {
 mod tests {
     use super::super::line::line;
     use super::*;
-    use loadstone_record::event::{CpuShare, Moment, PartNames};
+    use loadstone_record::event::PartNames;
+    use loadstone_record::recorder::CpuShare;
     use loadstone_record::Recorder;
 
     #[tokio::test(start_paused = true)]
@@ -229,8 +187,16 @@ mod tests {
     fn interval(part: &str, at_ns: u64) -> Event {
         let mut recorder = Recorder::new(1, 0..30);
         recorder.request(1);
-        let moment = Moment { at_ns, length_ns: 10, phase: "steady".into(), sessions_active: 3, connections_open: 2 };
-        Event::interval(part, moment, &recorder.take_interval(), CpuShare { threads: vec![0.5] })
+        Event::Interval(Box::new(IntervalRecord {
+            part: part.into(),
+            at_ns,
+            length_ns: 10,
+            phase: "steady".into(),
+            sessions_active: 3,
+            connections_open: 2,
+            cpu: CpuShare { threads: vec![0.5] },
+            ..recorder.take_interval().to_record()
+        }))
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use super::*;
-use crate::counts::LifeTable;
 use crate::fault::Fault;
-use crate::outcome::{Before, Beside, Grade};
+use crate::outcome::{Before, Grade};
+use crate::tally::OperationTally;
 
 #[test]
 fn only_operations_that_start_and_end_in_steady_state_count() {
@@ -31,12 +31,18 @@ fn rich(operation: usize, from_ms: u64, to_ms: u64, grade: Grade) -> Outcome {
         first_byte_ns: Some(5 * MS),
         line_ns: 7 * MS,
         bytes: 11,
-        body_bytes: 41,
-        embedded: 13,
-        conditional: 17,
-        not_modified: 19,
-        redirects: 23,
-        beside: Beside { images_named: 29, images_loaded: 31, image_bytes: 37, requests: 0b11 },
+        tally: OperationTally {
+            body_bytes: 41,
+            embedded: 13,
+            conditional: 17,
+            not_modified: 19,
+            redirects: 23,
+            images_named: 29,
+            images_loaded: 31,
+            image_bytes: 37,
+            ..OperationTally::default()
+        },
+        requests_beside: 0b11,
         grade,
         fault: None,
         status: 200,
@@ -45,7 +51,7 @@ fn rich(operation: usize, from_ms: u64, to_ms: u64, grade: Grade) -> Outcome {
 }
 
 /// Requests, good, tolerable, fail, bytes, and errors of one kind.
-fn numbers(counts: &Counts) -> [u64; 6] {
+fn numbers(counts: &OperationCounts) -> [u64; 6] {
     let errors = counts.errors.get(&Fault::Title).copied().unwrap_or(0);
     [counts.requests, counts.good, counts.tolerable, counts.fail, counts.bytes, errors]
 }
@@ -54,13 +60,13 @@ fn numbers(counts: &Counts) -> [u64; 6] {
 fn sums(totals: &OperationTotals) -> [u128; 10] {
     let of = |count: u64| u128::from(count);
     [
-        of(totals.cut_at_start),
-        of(totals.cut_at_end),
-        of(totals.overdue),
-        of(totals.embedded),
-        of(totals.conditional),
-        of(totals.not_modified),
-        of(totals.redirects),
+        of(totals.tally.cut_at_start),
+        of(totals.tally.cut_at_end),
+        of(totals.tally.overdue),
+        of(totals.tally.embedded),
+        of(totals.tally.conditional),
+        of(totals.tally.not_modified),
+        of(totals.tally.redirects),
         totals.line_ns / u128::from(MS),
         totals.ended_ns / u128::from(MS),
         of(totals.response.count()),
@@ -69,7 +75,7 @@ fn sums(totals: &OperationTotals) -> [u128; 10] {
 
 /// Pictures and requests beside the pages of this many operations.
 fn beside(totals: &OperationTotals, operations: u64) -> bool {
-    let counts = [totals.images_named, totals.images_loaded, totals.image_bytes];
+    let counts = [totals.tally.images_named, totals.tally.images_loaded, totals.tally.image_bytes];
     counts == [29, 31, 37].map(|each| each * operations) && totals.requests_beside == [operations; 2]
 }
 
@@ -107,7 +113,7 @@ fn an_interval_has_all_that_ended_and_the_steady_state_what_lies_in_it() {
 #[test]
 fn what_is_merged_is_the_sum_of_both() {
     let (mut totals, mut interval) = (played().totals, played().interval);
-    totals.operations[1].overdue = 2;
+    totals.operations[1].tally.overdue = 2;
     let other = totals.clone();
     totals.merge(&other);
     let ended_ms = 2 * (100 + 200 + 500 + 101 + 53 + 100);
@@ -137,8 +143,7 @@ fn what_never_ended_is_cut_at_the_end_and_counted_when_overdue() {
 
 /// Counts and sums in milliseconds of what came into sight under way, was answered, and left otherwise.
 fn lives(totals: &OperationTotals) -> [(u64, u128); 3] {
-    let LifeTable { entered, answered, lost } = &totals.life;
-    [entered, answered, lost].map(|ages| (ages.count(), ages.sum_ns / u128::from(MS)))
+    [&totals.entered, &totals.answered, &totals.lost].map(|ages| (ages.count(), ages.sum_ns / u128::from(MS)))
 }
 
 #[test]
@@ -161,7 +166,7 @@ fn what_was_taken_up_half_way_counts_as_ended_with_all_of_its_time_and_bytes() {
         recorder.operation(&Outcome { before, ..rich(1, from_ms, to_ms, Grade::Good) });
     }
     let totals = &recorder.totals.operations[1];
-    assert_eq!([totals.counts.requests, totals.cut_at_start, totals.cut_at_end], [0, 2, 0]);
+    assert_eq!([totals.counts.requests, totals.tally.cut_at_start, totals.tally.cut_at_end], [0, 2, 0]);
     assert_eq!(lives(totals), [(3, 1070 + 70 + 70), (2, 1570 + 170), (1, 170)]);
     assert_eq!((totals.ended_ns, totals.ended_bytes), (u128::from((1500 + 100 + 140) * MS), 2 * 1011));
 }
@@ -173,8 +178,8 @@ fn the_longest_gap_of_the_steady_state_is_kept() {
         recorder.gap(now_ms * MS, gap_ms * MS);
     }
     let mut totals = recorder.totals.clone();
-    totals.merge(&Totals { longest_gap_ns: 30 * MS, ..Totals::new(2) });
-    assert_eq!([recorder.totals.longest_gap_ns, totals.longest_gap_ns], [20 * MS, 30 * MS]);
+    totals.merge(&Totals { longest_gap_ns: Longest(30 * MS), ..Totals::new(2) });
+    assert_eq!([recorder.totals.longest_gap_ns, totals.longest_gap_ns], [Longest(20 * MS), Longest(30 * MS)]);
 }
 
 #[test]

@@ -1,4 +1,6 @@
-"""What the driver says, one record an event: `schemas/events.json`, which is made from the driver's own types."""
+"""What the driver says, one record an event; times in seconds. `python -m schema_records` writes this module from
+`schemas/events.json`, which follows from the driver's own types.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,26 +8,83 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-EVENT_SCHEMA = 6
-"""Version of the events' schema that this version of the program speaks."""
+from loadstone.model.records.record_sums import DriverCpu, IntervalSums, OperationSums, TroubleText
+from loadstone.model.records.units import RecordedSeconds
+
+EVENT_SCHEMA = 7
+"""Version of the events' schema that this version of the program reads without migration."""
+
+
+@dataclass(frozen=True)
+class ConnectionStats:
+    """Connections and TLS handshakes."""
+
+    connections: int
+    reconnects: int
+    """Opened again because the server had closed an idle one."""
+    resent: int
+    """Requests sent again: the server had taken them on a kept connection and closed it without an answer."""
+    declined: int
+    """Requests sent again because an HTTP/2 server declared that it had not processed them."""
+    trailing: int
+    """Answers with further bytes behind their end, which came before the next request on the connection."""
+    further_sources: int
+    """Connections from a source address other than the first."""
+    connected_late: int
+    """Accepted only after the kernel had tried again: the listener's queue was full, or packets were lost."""
+    handshakes_full: int
+    handshakes_resumed: int
+    http_requests: int
+    """HTTP requests, embedded files and redirects included."""
+
+
+@dataclass(frozen=True)
+class CpuShare(DriverCpu):
+    """The driver's own use of CPU over an interval."""
+
+    threads: tuple[float, ...]
+    """Share of a core that each thread used."""
 
 
 @dataclass(frozen=True)
 class EncodedHistogram:
-    """A HdrHistogram of microseconds in its standard compressed base64 form, with its figures in nanoseconds."""
+    """A HdrHistogram of microseconds in its standard compressed base64 form, with the figures most asked for."""
 
     count: int
-    mean_ns: float
-    p50_ns: int
-    p99_ns: int
-    max_ns: int
+    mean_s: Annotated[RecordedSeconds, Field(alias="mean_ns")]
+    p50_s: Annotated[RecordedSeconds, Field(alias="p50_ns")]
+    p99_s: Annotated[RecordedSeconds, Field(alias="p99_ns")]
+    max_s: Annotated[RecordedSeconds, Field(alias="max_ns")]
     clamped: int
-    """Values beyond its range, counted at its end."""
+    """Times above ten minutes, kept as ten minutes."""
     hdr: str
+    """Empty where there is no sample."""
 
 
 @dataclass(frozen=True)
-class OperationCounts:
+class Slowest:
+    """The longest time of its kind, and when it began."""
+
+    time_s: Annotated[RecordedSeconds, Field(alias="time_ns")]
+    at_s: Annotated[RecordedSeconds, Field(alias="at_ns")]
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """One embedded file of an operation in the steady state; its time is from the request to the last byte."""
+
+    path: str
+    """Its path, with values as `{name}`."""
+    requests: int
+    not_modified: int
+    bytes: int
+    sum_s: Annotated[RecordedSeconds, Field(alias="sum_ns")]
+    """Sum of its times."""
+    slowest: Slowest
+
+
+@dataclass(frozen=True)
+class OperationCounts(OperationSums):
     """How many operations ended in each way."""
 
     requests: int
@@ -37,35 +96,39 @@ class OperationCounts:
     errors: Mapping[str, int]
     """By kind of error."""
 
-    @property
-    def error_count(self) -> int:
-        """Errors of all kinds."""
-        return sum(self.errors.values())
 
-    @property
-    def answered(self) -> int:
-        """Right answers."""
-        return self.requests - self.error_count
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One way of ending well."""
+
+    name: str
+    count: int
+    steady: int
+    """Of those, the ones that started and ended in the steady state."""
+    sum: str
+    """Sum of the hashes (FNV-1a, 64 bits, wrapping) of what the server must hold, in hexadecimal."""
 
 
 @dataclass(frozen=True)
-class PairedTimes:
+class OperationLine:
+    """One operation; its times count from the start of the run."""
+
+    operation: int
+    """In the order of the part's `operations` in the start event."""
+    intended_s: Annotated[RecordedSeconds, Field(alias="intended_ns")]
+    """When its user meant to start it."""
+    end_s: Annotated[RecordedSeconds | None, Field(alias="end_ns")] = None
+    """None where it was in flight when the run ended."""
+    fault: str | None = None
+
+
+@dataclass(frozen=True)
+class PauseCounts:
     """Pauses, or cycles from start to start: how many, and their sums as drawn and as kept."""
 
     count: int
-    drawn_ns: int
-    actual_ns: int
-
-
-@dataclass(frozen=True)
-class Slowest:
-    """The longest time of its kind, and when it began."""
-
-    time_ns: int
-    at_ns: int
-
-
-NEVER = Slowest(0, 0)
+    drawn_s: Annotated[RecordedSeconds, Field(alias="drawn_ns")]
+    actual_s: Annotated[RecordedSeconds, Field(alias="actual_ns")]
 
 
 @dataclass(frozen=True)
@@ -78,93 +141,102 @@ class StatusCount:
 
 
 @dataclass(frozen=True)
-class FileTotals:
-    """One embedded file of an operation in the steady state; its time is from the request to the last byte."""
+class OperationTally:
+    """Counts of one operation over the steady state that need no unit of their own."""
 
-    path: str
-    requests: int
+    cut_at_start: int
+    """Started before the steady state and ended in it; not among the requests."""
+    cut_at_end: int
+    """Started in the steady state and ended after it or never; not among the requests."""
+    overdue: int
+    """In flight at the end of the steady state and beyond their tolerable time; not among the requests."""
+    embedded: int
+    conditional: int
+    """Embedded files that browsers had and asked about, and how many of those had not changed."""
     not_modified: int
-    bytes: int
-    mean_ns: float
-    slowest: Slowest
+    redirects: int
+    images_named: int
+    """Pictures that its pages named, those of them that were fetched, and their bytes."""
+    images_loaded: int
+    image_bytes: int
+    body_bytes: int
+    """Bodies of its answers, decoded: more than its bytes where they came compressed."""
 
 
 @dataclass(frozen=True)
-class OperationTotals:
+class OperationRecord:
     """One operation over the steady state."""
 
     name: str
     counts: OperationCounts
-    cut_at_start: int
-    cut_at_end: int
-    ended_ns: int
+    tally: OperationTally
+    ended_s: Annotated[RecordedSeconds, Field(alias="ended_ns")]
+    """Sum of the times of all operations that ended in the steady state, whenever they started and however they ended:
+    their mean is without bias however long operations last.
+    """
     ended_bytes: int
+    """Bytes of those operations."""
     entered: EncodedHistogram
-    """Ages of those under way when the steady state began."""
+    """Of operations in flight when the steady state began: their ages then. With the next two it has all that were in
+    flight at any time of the steady state: what a product-limit estimate is made of.
+    """
     answered: EncodedHistogram
-    """Ages at their answers, of all answered in it."""
+    """Ages at their answers, of all that were answered in the steady state."""
     lost: EncodedHistogram
-    """Ages of those still under way at its end, or when they failed."""
-    cycles: PairedTimes
-    overdue: int
-    embedded: int
-    conditional: int
-    not_modified: int
-    redirects: int
-    line_mean_ns: float
+    """Ages of those still in flight at its end, or when they failed."""
+    cycles: PauseCounts
+    """From starts of it to the starts of what came next, where starts are paced."""
+    requests_beside: tuple[int, ...]
+    """How often each request around its page was answered, by its place; shorter where the last ones never were."""
+    line_s: Annotated[RecordedSeconds, Field(alias="line_ns")]
+    """Sum of the times that the users' lines alone need for the bytes of its right answers."""
     response: EncodedHistogram
     service: EncodedHistogram
     first_byte: EncodedHistogram
-    images_named: int = 0
-    images_loaded: int = 0
-    image_bytes: int = 0
-    body_bytes: int = 0
-    """Bodies of its answers, decoded; 0 in older records."""
-    requests_beside: tuple[int, ...] = ()
-    """How often each request around its page was answered, by its place; none in older records."""
-    statuses: tuple[StatusCount, ...] = ()
-    """How often each status ended its page; none in older records."""
-    slowest: Slowest = NEVER
-    files: tuple[FileTotals, ...] = ()
-    """Its embedded files, in their order; none in older records."""
-    words: tuple[int, ...] = ()
-    """Hashes of words that stand in each of its first right answers, the smallest 64; none in older records."""
-
-
-@dataclass(frozen=True)
-class CpuShare:
-    """Share of a core that each driver thread used."""
-
-    threads: tuple[float, ...]
-
-    @property
-    def busiest(self) -> float:
-        """The largest of them."""
-        return max(self.threads, default=0.0)
+    statuses: tuple[StatusCount, ...]
+    """How often each status ended its page."""
+    slowest: Slowest
+    """The longest response time, and when it began."""
+    files: tuple[FileRecord, ...]
+    """Its embedded files, in their order; shorter where the last never came."""
+    words: tuple[int, ...]
+    """Hashes of words that each of its first right answers has: the smallest 64, in ascending order. Empty where there
+    are none, or where that is not known.
+    """
 
 
 @dataclass(frozen=True)
 class PartNames:
-    """A workload's label and the names of its operations, in the order of interval records."""
+    """A workload of the plan and its operations."""
 
     workload: str
     operations: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class LedgerEntry:
-    """One way in which an operation ends well: how often, how often in the steady state, and the sum of id hashes."""
+class SessionCounts:
+    """User sessions by how they ended."""
 
-    name: str
-    count: int
-    steady: int
-    sum: str
-    """64 bits, hexadecimal."""
+    due: int
+    """Arrivals that were scheduled, of an open load."""
+    begun: int
+    finished: int
+    """Ended as their users meant to, or left without a word."""
+    abandoned: int
+    """Finished sessions whose users left without a word."""
+    broken: int
+    """Ended by an error."""
+    unplaced: int
+    """Could not be placed part-way through their visits when the run began: a request of their past failed. Counted
+    whenever that was, unlike the others.
+    """
+    operations_in_finished: int
+    """Operations performed in the finished ones."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """The driver is prepared and waits for the word to start."""
+    """All is prepared; the driver waits for the start signal."""
 
     event: Literal["ready"]
     schema: int
@@ -178,13 +250,19 @@ class Start:
     schema: int
     version: str
     threads: int
+    """Driver threads, of all drivers together."""
     drivers: int
     parts: tuple[PartNames, ...]
-    start_unix_ns: int
-    clock_cost_ns: float
-    timer_slack_ns: int
-    clock_bound_ns: int | None = None
-    """By how much the drivers' starts may differ at most; None of one that plays alone."""
+    start_unix_s: Annotated[RecordedSeconds, Field(alias="start_unix_ns")]
+    """Wall-clock time of the start, since 1970-01-01."""
+    clock_cost_s: Annotated[RecordedSeconds, Field(alias="clock_cost_ns")]
+    """What reading the clock once costs here."""
+    timer_slack_s: Annotated[RecordedSeconds, Field(alias="timer_slack_ns")]
+    """How late the timer wakes up on an idle loop: median of the calibration."""
+    clock_bound_s: Annotated[RecordedSeconds | None, Field(alias="clock_bound_ns")] = None
+    """By how much the drivers' starts may differ at most: half of the longest round trip by which a clock was compared.
+    None of a driver that plays alone.
+    """
 
 
 @dataclass(frozen=True)
@@ -193,88 +271,89 @@ class PhaseChange:
 
     event: Literal["phase"]
     phase: str
-    at_ns: int
+    at_s: Annotated[RecordedSeconds, Field(alias="at_ns")]
 
 
 @dataclass(frozen=True)
-class Interval:
-    """What happened to one workload in about a second; `at_ns` is its end, from the start of the run."""
+class Interval(IntervalSums):
+    """One workload over about a second."""
 
     event: Literal["interval"]
     part: str
-    at_ns: int
-    length_ns: int
+    """Its workload."""
+    at_s: Annotated[RecordedSeconds, Field(alias="at_ns")]
+    """Its end, from the start of the run."""
+    length_s: Annotated[RecordedSeconds, Field(alias="length_ns")]
     phase: str
     sessions_active: int
+    """Sessions and connections that were open when it ended."""
     connections_open: int
+    cpu: CpuShare
     operations: tuple[OperationCounts, ...]
+    """In the order of the part's `operations` in the start event."""
     response: EncodedHistogram
     service: EncodedHistogram
     lag: EncodedHistogram
-    wires: Mapping[str, int]
-    cpu: CpuShare
-
-    @property
-    def length_s(self) -> float:
-        """Its length, never 0."""
-        return max(1e-3, self.length_ns / 1e9)
-
-    @property
-    def middle_s(self) -> float:
-        """Its middle, in seconds from the start of the run."""
-        return (self.at_ns - self.length_ns / 2) / 1e9
-
-    @property
-    def requests(self) -> int:
-        """Operations of all kinds."""
-        return sum(counts.requests for counts in self.operations)
-
-    @property
-    def error_count(self) -> int:
-        """Errors of all operations and kinds."""
-        return sum(counts.error_count for counts in self.operations)
-
-    @property
-    def answered_per_s(self) -> float:
-        """Right answers a second."""
-        return sum(counts.answered for counts in self.operations) / self.length_s
+    """How late the driver acted against its own schedule."""
+    connections: ConnectionStats
 
 
 @dataclass(frozen=True)
-class Trouble:
-    """An error in words; a few of each kind are told."""
+class Trouble(TroubleText):
+    """A sample of what went wrong; a few of each kind."""
 
     event: Literal["trouble"]
     part: str
-    at_ns: int
+    at_s: Annotated[RecordedSeconds, Field(alias="at_ns")]
     operation: str
     kind: str
     detail: str
 
-    def __str__(self) -> str:
-        return f"{self.operation}: {self.kind}: {self.detail}"
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request and its answer, where the plan asks for a trace."""
+
+    event: Literal["exchange"]
+    at_s: Annotated[RecordedSeconds, Field(alias="at_ns")]
+    first_byte_s: Annotated[RecordedSeconds, Field(alias="first_byte_ns")]
+    end_s: Annotated[RecordedSeconds, Field(alias="end_ns")]
+    is_secure: bool
+    request: str
+    """As HTTP/1.1 writes it, whatever the version spoken."""
+    head: str
+    """Status line and fields of the answer; empty where none came."""
+    body: str
+    """The beginning of its body, decoded."""
+    bytes: int
+    """Bytes received, head included, and those of the body, decoded."""
+    body_bytes: int
+    fault: str
+    """Why it failed; empty where it did not."""
+
+
+@dataclass(frozen=True)
+class Performed:
+    """An operation that ended, where the plan asks for a trace."""
+
+    event: Literal["performed"]
+    operation: str
+    at_s: Annotated[RecordedSeconds, Field(alias="at_ns")]
+    end_s: Annotated[RecordedSeconds, Field(alias="end_ns")]
+    detail: str
+    values: tuple[tuple[str, str], ...]
+    """What was taken from its answer, by name."""
+    kind: str | None = None
 
 
 @dataclass(frozen=True)
 class Starts:
-    """Intended and actual instants of the first operations, where the plan asks for them."""
+    """The first starts of the steady state, one by one, where the plan asks for them."""
 
     event: Literal["starts"]
     part: str
-    intended_ns: tuple[int, ...]
-    actual_ns: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class OperationLine:
-    """One operation; times in nanoseconds since the start of the run."""
-
-    operation: int
-    """In the order of the start event."""
-    intended_ns: int
-    end_ns: int | None
-    """None where it was under way when the run ended."""
-    fault: str | None
+    intended_s: Annotated[tuple[RecordedSeconds, ...], Field(alias="intended_ns")]
+    actual_s: Annotated[tuple[RecordedSeconds, ...], Field(alias="actual_ns")]
 
 
 @dataclass(frozen=True)
@@ -288,24 +367,27 @@ class Operations:
 
 @dataclass(frozen=True)
 class Ledger:
-    """How one operation of several possible endings ended, over the whole run, as one driver thread knows it."""
+    """How operations of several possible endings ended on one thread, over the whole run: what an audit is held
+    against.
+    """
 
     event: Literal["ledger"]
     part: str
     operation: str
     endings: tuple[LedgerEntry, ...]
     in_doubt: int
+    """Operations that had no right answer, or none in time: the server may hold what they asked for, or not."""
 
 
 @dataclass(frozen=True)
 class StationUse:
-    """What a modelled station did in an interval of virtual time."""
+    """Work of the modelled station of a simulation in an interval."""
 
     event: Literal["station"]
-    at_ns: int
-    length_ns: int
+    at_s: Annotated[RecordedSeconds, Field(alias="at_ns")]
+    length_s: Annotated[RecordedSeconds, Field(alias="length_ns")]
     workers: int
-    busy_ns: int
+    busy_s: Annotated[RecordedSeconds, Field(alias="busy_ns")]
 
 
 @dataclass(frozen=True)
@@ -314,17 +396,21 @@ class Totals:
 
     event: Literal["totals"]
     part: str
-    steady_ns: int
-    operations: tuple[OperationTotals, ...]
-    lag: EncodedHistogram
-    longest_gap_ns: int | None
-    """The longest time for which a driver thread, although it had something to do, did not run."""
-    sessions: Mapping[str, int]
-    pauses: PairedTimes
-    wires: Mapping[str, int]
+    """Its workload."""
+    steady_s: Annotated[RecordedSeconds, Field(alias="steady_ns")]
     cpu: CpuShare
-    pause: EncodedHistogram | None = None
-    """How long those pauses were, as they came; older records do not say."""
+    operations: tuple[OperationRecord, ...]
+    lag: EncodedHistogram
+    """How late the driver acted against its own schedule."""
+    sessions: SessionCounts
+    pauses: PauseCounts
+    pause: EncodedHistogram
+    """How long those pauses were, as they came."""
+    connections: ConnectionStats
+    longest_gap_s: Annotated[RecordedSeconds | None, Field(alias="longest_gap_ns")] = None
+    """The longest time for which a driver thread, although it had something to do, did not run. None in records of
+    earlier versions.
+    """
 
 
 @dataclass(frozen=True)
@@ -332,51 +418,28 @@ class End:
     """The driver is done."""
 
     event: Literal["end"]
-    at_ns: int
+    at_s: Annotated[RecordedSeconds, Field(alias="at_ns")]
     reason: str
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """A request and its answer as they were on the connection, of a visit that is traced; times from its start."""
-
-    event: Literal["exchange"]
-    at_ns: int
-    first_byte_ns: int
-    end_ns: int
-    is_secure: bool
-    request: str
-    """As HTTP/1.1 writes it, whatever the version spoken."""
-    head: str
-    """Status line and fields of the answer; empty where none came."""
-    body: str
-    """The beginning of its body, decoded."""
-    bytes: int
-    body_bytes: int
-    fault: str
-
-
-@dataclass(frozen=True)
-class Performed:
-    """An operation of a visit that is traced, when it ended."""
-
-    event: Literal["performed"]
-    operation: str
-    at_ns: int
-    end_ns: int
-    kind: str | None
-    """The kind of error it ended with."""
-    detail: str
-    values: tuple[tuple[str, str], ...]
-    """What was taken from its answer, by name."""
 
 
 Traced = Exchange | Performed
 Event = (
-    Ready | Start | PhaseChange | Interval | Trouble | Starts | Operations | Ledger | StationUse | Totals | End | Traced
+    Ready
+    | Start
+    | PhaseChange
+    | Interval
+    | Trouble
+    | Exchange
+    | Performed
+    | Starts
+    | Operations
+    | Ledger
+    | StationUse
+    | Totals
+    | End
 )
 
 EVENT: TypeAdapter[Event] = TypeAdapter(
-    Annotated[Event, Field(discriminator="event")], config=ConfigDict(defer_build=True)
+    Annotated[Event, Field(discriminator="event")], config=ConfigDict(defer_build=True, serialize_by_alias=True)
 )
 """Built at its first use. Reads one line of events; raises pydantic's ValidationError."""

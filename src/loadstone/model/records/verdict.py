@@ -175,21 +175,27 @@ class PowerScore:
     meter: str
 
 
-@dataclass(frozen=True)
-class TilesVerdict:
-    """A run of tiles as a whole: score, quality, and the rules that all workloads share."""
+@dataclass(frozen=True, kw_only=True)
+class TilesScore:
+    """Score and quality of tiles, each and together."""
 
-    verdict: Verdict
-    checks: tuple[Check, ...]
-    reasons: tuple[str, ...]
     maxima: RateMaxima
     score: float
     qos_pct: float
     least_qos_pct: float
     headline: str
+    tiles: tuple[TileRecord, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TilesVerdict(TilesScore):
+    """A run of tiles as a whole: its score, and the rules that all workloads share."""
+
+    verdict: Verdict
+    checks: tuple[Check, ...]
+    reasons: tuple[str, ...]
     score_error: float
     """Standard error of the score by chance alone."""
-    tiles: tuple[TileRecord, ...]
     placement: tuple[GroupingFindings, ...] = ()
     power: tuple[PowerScore, ...] = ()
 

@@ -13,18 +13,20 @@ def blocks(context: IterationContext) -> Iterator[Block]:
 
 
 def _facts(context: IterationContext) -> Iterator[tuple[str, str]]:
-    figures, start = context.iteration.figures, context.iteration.start
-    for key, count in figures.sessions.items():
-        yield f"sessions: {key.replace('_', ' ')}", number(count)
-    for key, count in figures.connections.items():
-        yield key.replace("_", " "), number(count)
+    figures, records = context.iteration.figures, context.iteration.records
+    if records.totals is not None:
+        for key, count in records.select_counts(figures.sessions).items():
+            yield f"sessions: {key.replace('_', ' ')}", number(count)
+        for key, count in records.select_counts(figures.connections).items():
+            yield key.replace("_", " "), number(count)
     yield "driver threads", ", ".join(f"{number(100 * share, 1)} % of a core" for share in figures.driver_cpu)
     yield "driver lag", _lag(context)
+    start = records.start
     if start is not None:
-        yield "cost of a time stamp", f"{number(start.clock_cost_ns)} ns"
-        yield "timer slack when idle", f"{number(start.timer_slack_ns / 1000)} us"
-        if start.clock_bound_ns is not None:
-            yield "starts of its drivers apart, at most", f"{number(start.clock_bound_ns / 1000)} us"
+        yield "cost of a time stamp", f"{number(1e9 * start.clock_cost_s)} ns"
+        yield "timer slack when idle", f"{number(1e6 * start.timer_slack_s)} us"
+        if start.clock_bound_s is not None:
+            yield "starts of its drivers apart, at most", f"{number(1e6 * start.clock_bound_s)} us"
 
 
 def _lag(context: IterationContext) -> str:

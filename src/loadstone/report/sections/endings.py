@@ -34,7 +34,7 @@ def ending_rows(ledger: Sequence[Ledger]) -> list[EndingRow]:
 
 def blocks(context: IterationContext) -> Iterator[Block]:
     """The table, of operations that may end well in several ways."""
-    rows = ending_rows(context.iteration.ledger)
+    rows = ending_rows(context.iteration.records.ledger)
     if not rows:
         return
     yield Heading("How operations ended")

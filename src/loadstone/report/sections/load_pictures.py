@@ -25,13 +25,13 @@ PlotRows = Iterator[dict[str, Any]]
 
 def blocks(context: IterationContext) -> Iterator[Block]:
     """Pictures, where the form shows any and seconds were recorded."""
-    if context.report.pictures_each and context.iteration.intervals:
+    if context.report.pictures_each and context.iteration.records.intervals:
         yield Gallery(figures_of(context))
 
 
 def figures_of(context: IterationContext) -> list[Figure]:
     """The pictures of an iteration."""
-    iteration, bands = context.iteration, phase_bands(context.iteration.intervals)
+    iteration, bands = context.iteration, phase_bands(context.iteration.records.intervals)
     figures = iteration.figures
     rows = operation_rows(context.workload.criteria, figures) if figures.operations else []
     times = f"Each second's median and 99th percentile, from the intended start. {SHADED}"
@@ -55,7 +55,7 @@ def figures_of(context: IterationContext) -> list[Figure]:
     if rows and rows[-1].line_s:
         caption = "Mean page time: the part of the user's access link, and the rest for server and network."
         pictures.append(Figure("Line and server", caption, BarPlot("seconds", list(_parts(rows)))))
-    if any(interval.error_count for interval in iteration.intervals):
+    if any(interval.error_count for interval in iteration.records.intervals):
         pictures.append(Figure("Errors", SHADED, TimePlot("errors per second", list(_errors(iteration)), bands)))
     return pictures
 
@@ -65,7 +65,7 @@ def phase_bands(intervals: Sequence[Interval]) -> list[dict[str, Any]]:
     bands: list[dict[str, Any]] = []
     for interval in intervals:
         phase = PHASES.get(interval.phase, interval.phase)
-        start, end = (interval.at_ns - interval.length_ns) / 1e9, interval.at_ns / 1e9
+        start, end = interval.at_s - interval.length_s, interval.at_s
         if bands and bands[-1]["phase"] == phase:
             bands[-1]["to"] = end
         else:
@@ -74,39 +74,39 @@ def phase_bands(intervals: Sequence[Interval]) -> list[dict[str, Any]]:
 
 
 def _throughput(iteration: Iteration) -> PlotRows:
-    for interval in iteration.intervals:
-        if interval.length_ns / 1e9 > SHORTEST_S:
+    for interval in iteration.records.intervals:
+        if interval.length_s > SHORTEST_S:
             yield {"second": interval.middle_s, "value": interval.answered_per_s, "series": "operations"}
 
 
 def _throughput_each(iteration: Iteration, names: Sequence[str]) -> PlotRows:
-    for interval in iteration.intervals:
-        if interval.length_ns / 1e9 > SHORTEST_S:
+    for interval in iteration.records.intervals:
+        if interval.length_s > SHORTEST_S:
             for name, counts in zip(names, interval.operations, strict=False):
-                rate = counts.answered / interval.length_s
+                rate = counts.answered / interval.divisor_s
                 yield {"second": interval.middle_s, "value": rate, "series": name}
 
 
 def _crowds(iteration: Iteration) -> PlotRows:
     """Of many seconds several together."""
-    together = -(-len(iteration.intervals) // MOST_COLUMNS)
-    for start in range(0, len(iteration.intervals), max(1, together)):
-        some = iteration.intervals[start : start + together]
+    together = -(-len(iteration.records.intervals) // MOST_COLUMNS)
+    for start in range(0, len(iteration.records.intervals), max(1, together)):
+        some = iteration.records.intervals[start : start + together]
         since_s, until_s = some[0].middle_s - some[0].length_s / 2, some[-1].middle_s + some[-1].length_s / 2
         for low_s, high_s, count in crowd([interval.response for interval in some]):
             yield {"from": since_s, "to": until_s, "low": 1e3 * low_s, "high": 1e3 * high_s, "value": count}
 
 
 def _percentiles(iteration: Iteration) -> PlotRows:
-    for interval in iteration.intervals:
+    for interval in iteration.records.intervals:
         if interval.response.count:
-            for name, value_ns in (("p50", interval.response.p50_ns), ("p99", interval.response.p99_ns)):
-                yield {"second": interval.middle_s, "value": value_ns / 1e9, "series": name}
+            for name, value_s in (("p50", interval.response.p50_s), ("p99", interval.response.p99_s)):
+                yield {"second": interval.middle_s, "value": value_s, "series": name}
 
 
 def _errors(iteration: Iteration) -> PlotRows:
-    for interval in iteration.intervals:
-        rate = interval.error_count / interval.length_s
+    for interval in iteration.records.intervals:
+        rate = interval.error_count / interval.divisor_s
         yield {"second": interval.middle_s, "value": rate, "series": "errors"}
 
 

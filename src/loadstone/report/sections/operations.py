@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from loadstone.model.figures import NOTHING, Criteria, Distribution, IterationFigures, OperationFigures
+from loadstone.model.figures import NOTHING, Criteria, Distribution, IterationFigures, OperationFigures, sum_counts
 from loadstone.model.numbers import number, seconds, three_digits
+from loadstone.model.records.events import OperationTally
 from loadstone.page.blocks import Block, Cell, Column, Heading, Paragraph, Row, Table, Tone
 from loadstone.report.section import IterationContext, ReportSection
 
@@ -41,8 +42,8 @@ PUBLISHED_TITLES: tuple[str, ...] = (
 """Of iterations that were imported: what others disclose."""
 
 
-@dataclass(frozen=True)
-class OperationRow:
+@dataclass(frozen=True, kw_only=True)
+class OperationRow(OperationTally):
     """A line of the per-iteration table, as published disclosures print it, and what they do not say."""
 
     name: str
@@ -72,12 +73,6 @@ class OperationRow:
     mean_bytes: float | None
     published_bytes: float | None
     bytes: int
-    body_bytes: int
-    """Bodies, decoded where they came compressed."""
-    cut_at_start: int
-    cut_at_end: int
-    overdue: int
-    """Under way at the end of the steady state and beyond their tolerable time."""
 
 
 def operation_rows(criteria: Criteria, figures: IterationFigures) -> list[OperationRow]:
@@ -91,6 +86,7 @@ def _row(operation: OperationFigures, total_s: float, steady_s: float, published
     response, mean_s = operation.response, operation.response.mean_s
     line_s = operation.line_mean_s if operation.inside.count else None
     return OperationRow(
+        **vars(sum_counts(OperationTally, [operation])),
         name=operation.name,
         requests=operation.requests,
         per_s=operation.answered / steady_s if steady_s else None,
@@ -114,10 +110,6 @@ def _row(operation: OperationFigures, total_s: float, steady_s: float, published
         mean_bytes=operation.bytes / operation.requests if operation.requests else None,
         published_bytes=published,
         bytes=operation.bytes,
-        body_bytes=operation.body_bytes,
-        cut_at_start=operation.cut_at_start,
-        cut_at_end=operation.cut_at_end,
-        overdue=operation.overdue,
     )
 
 
@@ -129,25 +121,18 @@ def total(figures: IterationFigures) -> OperationFigures:
     known = [(line_s, count) for line_s, count in lines if line_s is not None]
     line_s = sum(line_s * count for line_s, count in known) / timed if timed and len(known) == len(lines) else None
     return OperationFigures(
+        **vars(sum_counts(OperationTally, operations)),
         name="Total",
         requests=figures.requests,
         good=sum(op.good for op in operations),
         tolerable=sum(op.tolerable for op in operations),
         fail=sum(op.fail for op in operations),
         bytes=sum(op.bytes for op in operations),
-        body_bytes=sum(op.body_bytes for op in operations),
         errors={"all": sum(op.error_count for op in operations)},
-        cut_at_start=sum(op.cut_at_start for op in operations),
-        cut_at_end=sum(op.cut_at_end for op in operations),
         cycles=sum(op.cycles for op in operations),
         cycle_drawn_s=sum(op.cycle_drawn_s for op in operations),
         cycle_actual_s=sum(op.cycle_actual_s for op in operations),
         ended_s=sum(op.ended_s for op in operations),
-        overdue=sum(op.overdue for op in operations),
-        embedded=sum(op.embedded for op in operations),
-        conditional=sum(op.conditional for op in operations),
-        not_modified=sum(op.not_modified for op in operations),
-        redirects=sum(op.redirects for op in operations),
         line_mean_s=line_s,
         response=figures.response,
         service=figures.service,

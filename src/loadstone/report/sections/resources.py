@@ -29,10 +29,14 @@ LEAST_CORES = 0.005
 def blocks(context: IterationContext) -> Iterator[Block]:
     """Pictures, where monitors were at work; all workloads of a tile have the same ones, so that one shows them."""
     kind = context.workload.id.kind
-    if not context.report.pictures_each or kind not in (None, TileLoadKind.WEB) or len(context.iteration.monitor) < 2:
+    if (
+        not context.report.pictures_each
+        or kind not in (None, TileLoadKind.WEB)
+        or len(context.iteration.records.monitor) < 2
+    ):
         return
     yield Heading("Resources")
-    hosts = _hosts(context.iteration.monitor)
+    hosts = _hosts(context.iteration.records.monitor)
     is_folded = len(hosts) > MOST_UNFOLDED
     host_figures = (
         [_busy_hosts(hosts)]
@@ -45,7 +49,7 @@ def blocks(context: IterationContext) -> Iterator[Block]:
 
 
 def _figures(iteration: Iteration, host_figures: list[Figure]) -> list[Figure]:
-    samples = iteration.monitor
+    samples = iteration.records.monitor
     cores, memory = _trees(samples, lambda tree: tree.cores), _trees(samples, lambda tree: tree.rss_bytes / 1e6)
     host = TimePlot("cores", _host_cpu(samples), is_stacked=True)
     pictures = [
@@ -210,10 +214,10 @@ def _disk(samples: Sequence[Sample]) -> SeriesRows:
 
 def _lag(iteration: Iteration) -> SeriesRows:
     return [
-        {"second": interval.middle_s, "value": value_ns / 1e6, "series": name}
-        for interval in iteration.intervals
+        {"second": interval.middle_s, "value": 1000 * value_s, "series": name}
+        for interval in iteration.records.intervals
         if interval.lag.count
-        for name, value_ns in (("p50", interval.lag.p50_ns), ("p99", interval.lag.p99_ns))
+        for name, value_s in (("p50", interval.lag.p50_s), ("p99", interval.lag.p99_s))
     ]
 
 

@@ -20,17 +20,21 @@ def blocks(context: ReportContext) -> Iterator[Block]:
     """The heat map, of a run of tiles whose seconds are there."""
     result = context.result
     begun = [
-        workload for workload in result.workloads if workload.iterations and workload.iterations[0].start is not None
+        workload
+        for workload in result.workloads
+        if workload.iterations and workload.iterations[0].records.start is not None
     ]
     if not (
-        context.has_pictures and result.manifest.is_of_tiles and any(_first(workload).intervals for workload in begun)
+        context.has_pictures
+        and result.manifest.is_of_tiles
+        and any(_first(workload).records.intervals for workload in begun)
     ):
         return
     start_s = min(_start_s(_first(workload)) for workload in begun)
     ends = [
-        _start_s(_first(workload)) - start_s + _first(workload).intervals[-1].at_ns / 1e9
+        _start_s(_first(workload)) - start_s + _first(workload).records.intervals[-1].at_s
         for workload in begun
-        if _first(workload).intervals
+        if _first(workload).records.intervals
     ]
     bin_s = max(1.0, max(ends) / BINS)
     rows = [row for workload in begun for row in _cells(workload, _start_s(_first(workload)) - start_s, bin_s)]
@@ -45,15 +49,15 @@ def _first(workload: WorkloadResult) -> Iteration:
 
 
 def _start_s(iteration: Iteration) -> float:
-    return iteration.start.start_unix_ns / 1e9 if iteration.start else 0.0
+    return iteration.records.start.start_unix_s if iteration.records.start else 0.0
 
 
 def _cells(workload: WorkloadResult, after_s: float, bin_s: float) -> list[dict[str, Any]]:
     worst: dict[int, float] = {}
-    for interval in _first(workload).intervals:
+    for interval in _first(workload).records.intervals:
         if interval.response.count:
             place = int((after_s + interval.middle_s) / bin_s)
-            share = interval.response.p99_ns / 1e9 / workload.criteria.shortest_limit_s
+            share = interval.response.p99_s / workload.criteria.shortest_limit_s
             worst[place] = max(worst.get(place, 0.0), share)
     label = workload.id.label
     return [
