@@ -23,6 +23,7 @@ from pyroute2 import NetNS, netns
 from loadstone.host.programs import pair
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.pair.command import PairLayout, SideFiles, agent, namespace_file
+from loadstone.platforms.pair.lines import AgentLine
 from loadstone.platforms.vm.image import Image
 from tests.waiting import WAIT_S, until
 
@@ -155,17 +156,48 @@ class Half:
     """The latest."""
     is_read: asyncio.Event = field(default_factory=asyncio.Event)
     """Cleared while nobody reads what the agent reports."""
+    is_killed: bool = False
+    """Whether a fault has killed a part of it, which its agent may not have noticed yet."""
+    line: AgentLine | None = None
+    """To an agent with a control socket; others are kept by their standard input and output."""
     _reading: asyncio.Task[None] | None = None
 
-    async def start_agent(self, network: Network, tap: str, mac: str, patience_ms: int, follow: str | None) -> None:
-        argv = [*agent_argv(self.files, network, tap, mac, follow), "--patience-ms", str(patience_ms)]
+    async def start_agent(
+        self, network: Network, tap: str, mac: str, patience_ms: int, follow: str | None, *options: str
+    ) -> None:
+        argv = [*agent_argv(self.files, network, tap, mac, follow), "--patience-ms", str(patience_ms), *options]
         with (self.folder / f"{self.name}.err").open("wb") as errors:
             self.agent = await asyncio.create_subprocess_exec(
                 *argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors
             )
         self.is_read.set()
-        self._reading = asyncio.create_task(self._read(self.agent))
+        if "--control" in options:
+            await self.take_over()
+        else:
+            self._reading = asyncio.create_task(self._read(self.agent))
         await self.event("ready")
+
+    async def take_over(self) -> None:
+        """Keeps the agent from now on, in place of any other keeper."""
+        self.line = AgentLine(self.files.control)
+        assert await self.line.connect(lambda: self.is_up)
+        self.events = []
+        self._reading = asyncio.create_task(self._hear(self.line, self.events))
+
+    def stop_reading(self) -> None:
+        """Reads no more of what the agent reports, over a connection that stays open."""
+        assert self._reading is not None
+        self._reading.cancel()
+        self._reading = None
+
+    def leave(self) -> None:
+        """Goes, as a keeper does that is killed."""
+        assert self.line is not None
+        self.line.close()
+
+    async def _hear(self, line: AgentLine, events: list[Json]) -> None:
+        async for event in line.reports():
+            events.append(event)
 
     async def start_machine(self, mode: str, mac: str) -> None:
         files = [str(self.files.memory), str(self.files.outlet)]
@@ -183,6 +215,9 @@ class Half:
             await self.is_read.wait()
 
     async def order(self, do: str, **arguments: Any) -> None:
+        if self.line is not None:
+            await self.line.order(do, **arguments)
+            return
         assert self.agent is not None
         assert self.agent.stdin is not None
         with contextlib.suppress(ConnectionError):
@@ -232,6 +267,7 @@ class Half:
         return next((kind for kind in reversed(kinds) if kind in ("protected", "alone", "live", "over")), "")
 
     def signal(self, number: signal.Signals, *parts: str) -> None:
+        self.is_killed = self.is_killed or number is signal.SIGKILL
         for part in parts:
             process = self.machine if part == "machine" else self.agent
             if process is not None and process.returncode is None:
@@ -245,6 +281,8 @@ class Half:
         for process in (self.machine, self.agent):
             if process is not None:
                 await process.wait()
+        if self.line is not None:
+            self.line.close()
         if self._reading is not None:
             await self._reading
 
@@ -286,6 +324,17 @@ class Pair:
         return "".join(tap for before, tap in zip([None, *taps], taps, strict=False) if before != tap)
 
     @property
+    def summary(self) -> list[str]:
+        """Tap, first and last number of each of these runs of frames."""
+        runs: list[tuple[str, int, int]] = []
+        for tap, number in self.frames:
+            if runs and runs[-1][0] == tap:
+                runs[-1] = (tap, runs[-1][1], number)
+            else:
+                runs.append((tap, number, number))
+        return [f"{tap} {first} to {last}" for tap, first, last in runs]
+
+    @property
     def missing(self) -> list[int]:
         """Numbers that the machine has sent and that never came."""
         numbers = {number for _, number in self.frames}
@@ -304,19 +353,26 @@ class Pair:
 
         def is_settled() -> bool:
             up = [half for half in self.halves if half.is_up]
-            return self.is_whole or not up or (len(up) == 1 and up[0].is_alone)
+            return self.is_whole or not up or (len(up) == 1 and up[0].is_alone and not up[0].is_killed)
 
         await until(is_settled)
 
     @property
     def is_whole(self) -> bool:
-        """Whether nobody has asked for a generation since."""
-        return all(half.is_up and not half.has_reported("claim") for half in self.halves)
+        """Whether nothing was killed, and nobody has asked for a generation since."""
+        return all(half.is_up and not half.is_killed and not half.has_reported("claim") for half in self.halves)
+
+
+def leased(files: SideFiles, lease_s: int | None) -> list[str]:
+    """Options of an agent that lives on without a keeper for so long."""
+    return [] if lease_s is None else ["--control", str(files.control), "--lease-s", str(lease_s)]
 
 
 @asynccontextmanager
-async def whole_pair(network: Network, folder: Path, patience_ms: int = 500) -> AsyncIterator[Pair]:
-    """Two agents and two machines, protected."""
+async def whole_pair(
+    network: Network, folder: Path, patience_ms: int = 500, lease_s: int | None = None
+) -> AsyncIterator[Pair]:
+    """Two agents and two machines, protected; with a lease the agents have control sockets."""
     stem = await asyncio.to_thread(network.add_pair)  # its library has an event loop of its own
     place = folder / stem
     (place / "store").mkdir(parents=True)
@@ -324,12 +380,13 @@ async def whole_pair(network: Network, folder: Path, patience_ms: int = 500) -> 
     a, b = (Half(side, place) for side in SIDES)
     relay = None
     try:
-        await a.start_agent(network, f"{stem}a", mac, patience_ms, None)
+        await a.start_agent(network, f"{stem}a", mac, patience_ms, None, *leased(a.files, lease_s))
         await a.order("protect")
         host, _, port = str((await a.event("listening"))["address"]).rpartition(":")
         relay = Relay((host, int(port)))
         await a.start_machine("record", mac)
-        await b.start_agent(network, f"{stem}b", mac, patience_ms, await relay.start())
+        follow = await relay.start()
+        await b.start_agent(network, f"{stem}b", mac, patience_ms, follow, *leased(b.files, lease_s))
         await b.start_machine("replay", mac)
         await a.event("protected")
         pair = Pair(network, stem, place, a, b, relay)
@@ -472,12 +529,14 @@ async def trial(network: Network, folder: Path, names: list[tuple[str, float]]) 
             wrong.append("did not settle")
         # Of two faults the second may kill the only machine that the first has left.
         must_survive = len(names) == 1 or not any("kill" in name for name, _ in names)
-        if (must_survive or any(half.serves for half in pair.halves)) and not await pair.runs_on():
+        survives = any(half.serves and not half.is_killed for half in pair.halves)
+        if (must_survive or survives) and not await pair.runs_on():
             wrong.append("no machine runs on")
         if pair.segments not in ("a", "ab", "b"):
             wrong.append(f"both sides sent: {pair.segments}")
         if pair.missing:
             wrong.append(f"frames {pair.missing[:5]} were lost")
-        events = {half.name: half.events for half in pair.halves}
+        events: dict[str, Any] = {half.name: half.events for half in pair.halves}
+        events["frames"] = pair.summary
         errors = "; ".join(f"{half.name}: {half.errors.strip()}" for half in pair.halves if half.errors.strip())
         return [f"{names} after {time.monotonic() - began:.1f} s: {reason}: {events} {errors}" for reason in wrong]
