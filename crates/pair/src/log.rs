@@ -21,6 +21,8 @@ const MADE: u8 = 37;
 const RESET: u8 = 38;
 /// The guest ran so many instructions since the event before.
 pub const INSTRUCTION: u8 = 0;
+/// The machine received a packet.
+const PACKET: u8 = 9;
 /// The last event of a log.
 pub const END: u8 = 39;
 
@@ -47,12 +49,31 @@ fn shape(code: u8) -> Result<Shape, Unreplayable> {
         INSTRUCTION => of(4, false),
         1 | 2 | 6 => of(0, false),       // interrupt, exception, input synchronised
         3 | 4 | 8 => of(8, false),       // bottom halves, block requests: an id
-        9 => of(5, true),                // a packet: filter, flags, bytes
+        PACKET => of(5, true),           // filter, flags, bytes
         10..=21 => of(0, false),         // shutdown, by cause
         28 | 29 => of(8, false),         // clocks
         30..=38 | END => of(0, false),   // checkpoints
         _ => Err(Unreplayable { code }), // input, characters, sound, random numbers
     }
+}
+
+/// The packets that the machine received, in whole events of a log. What cannot be read ends them.
+pub fn packets(events: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = events;
+    std::iter::from_fn(move || loop {
+        let (&code, after) = rest.split_first()?;
+        let Shape { fixed, has_array } = shape(code).ok()?;
+        let mut after = after.get(fixed as usize..)?;
+        let mut array: &[u8] = &[];
+        if has_array {
+            let (length, content) = after.split_first_chunk::<4>()?;
+            (array, after) = content.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+        }
+        rest = after;
+        if code == PACKET {
+            return Some(array);
+        }
+    })
 }
 
 /// Where in an event a scanner is.
@@ -190,8 +211,18 @@ mod tests {
         }
 
         #[test]
+        fn the_packets_of_a_log_are_found(events in proptest::collection::vec(event(), 1..40)) {
+            let log: Vec<u8> = events.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
+            let received: Vec<&[u8]> = packets(&log).collect();
+            let expected: Vec<&[u8]> =
+                events.iter().filter(|(code, _)| *code == PACKET).map(|(_, bytes)| &bytes[1 + 5 + 4..]).collect();
+            prop_assert_eq!(received, expected);
+        }
+
+        #[test]
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
             let mut scanner = Scanner::default();
+            prop_assert!(packets(&bytes).map(<[u8]>::len).sum::<usize>() <= bytes.len());
             if let Ok(Some(cut)) = scanner.scan(&bytes) {
                 prop_assert!((1..=bytes.len()).contains(&cut));
             }

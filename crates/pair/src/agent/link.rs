@@ -13,6 +13,7 @@ use socket2::Socket;
 use super::channel::{Channel, Control, Message};
 use super::disk::Disk;
 use super::event::Event;
+use super::inputs::Inputs;
 use super::mover::{self, SecondaryEnd};
 use super::report::Metrics;
 use super::threads::spawn;
@@ -48,6 +49,8 @@ pub struct Ends {
     pub memory: Arc<Shared>,
     /// The disk that both sides share, where they do.
     pub disk: Option<Arc<Disk>>,
+    /// What the network brings this side's machine.
+    pub inputs: Arc<Inputs>,
     pub metrics: Arc<Mutex<Metrics>>,
 }
 
@@ -56,7 +59,7 @@ impl Link {
     /// `sender`.
     pub fn new(channel: Channel, number: u64, ends: Ends, sender: Sender<Event>) -> Result<Self> {
         let Channel { control, log, .. } = channel;
-        let Ends { role, position, memory, disk, metrics } = ends;
+        let Ends { role, position, memory, disk, inputs, metrics } = ends;
         let over = Arc::new(AtomicBool::new(false));
         let (heard, reader) = (sender.clone(), control.clone());
         spawn("channel", move || {
@@ -75,7 +78,9 @@ impl Link {
             let shared = disk.as_ref().and_then(|disk| disk.shared());
             let moved = match role {
                 Role::Primary => mover::send((&memory, shared), &mut stream, position, (&own, &metrics)),
-                Role::Secondary => mover::receive((&memory, shared), &mut stream, position, (&own, &writer, &own_end)),
+                Role::Secondary => {
+                    mover::receive((&memory, shared, &inputs), &mut stream, position, (&own, &writer, &own_end))
+                }
             };
             let Err(error) = moved else { return };
             let _ = spawn("last words", move || {

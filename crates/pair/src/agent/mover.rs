@@ -12,9 +12,10 @@ use socket2::Socket;
 
 use super::channel::{receive_piece, send_log, send_mark, Control, Message, Piece};
 use super::disk::SharedDisk;
+use super::inputs::Inputs;
 use super::report::{report, Metrics};
 use super::threads::lock;
-use crate::log::Scanner;
+use crate::log::{packets, Scanner};
 use crate::ring::Shared;
 
 /// Log that is read at once.
@@ -81,7 +82,7 @@ impl Read for Counted<'_> {
 /// Gives the machine that replays what comes up to a place, and acknowledges it; ends with an error when nothing more
 /// comes.
 pub fn receive(
-    (memory, disk): (&Shared, Option<&SharedDisk>),
+    (memory, disk, inputs): (&Shared, Option<&SharedDisk>, &Inputs),
     stream: &mut Socket,
     position: u64,
     (over, control, ends): (&AtomicBool, &Control, &SecondaryEnd),
@@ -103,6 +104,7 @@ pub fn receive(
         if !log.write_all(&bytes, || over.load(Ordering::Acquire)) {
             bail!("the machine no longer replays");
         }
+        inputs.are_logged(packets(&bytes));
         next += bytes.len() as u64;
         // A channel that takes no acknowledgement any more has its end in what it brings, too.
         let (executed, taken) = (position + log.read(), taken.load(Ordering::Acquire));

@@ -14,7 +14,7 @@ use crate::ring::State;
 use crate::store::Claim;
 
 /// What came to a primary so shortly before it was heard last may not have come to its log: it is given to the machine
-/// that goes live. What comes twice by that comes twice on any network.
+/// that goes live, unless the log brings it.
 const UNDER_WAY: Duration = Duration::from_millis(100);
 
 impl Agent {

@@ -34,6 +34,7 @@ impl Agent {
             position: self.log.base().position,
             memory: self.memory.clone(),
             disk: self.guest.disk(),
+            inputs: self.guest.inputs(),
             metrics: self.metrics.clone(),
         };
         self.peer.attach(channel, ends)
