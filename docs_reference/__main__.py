@@ -1,5 +1,6 @@
-"""`python -m docs_reference`: writes the pages of docs/reference."""
+"""`python -m docs_reference`: writes the pages of docs/reference, and the list of commands that the help shows."""
 
+from docs_reference.overview import FILE, overview
 from docs_reference.pages import FOLDER, pages
 
 
@@ -8,6 +9,7 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
+    FILE.write_text(overview(), encoding="utf-8")
 
 
 if __name__ == "__main__":

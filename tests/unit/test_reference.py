@@ -13,12 +13,14 @@ import pytest
 import typer
 import typer.main
 from docs_reference.commands import ENVIRONMENT, commands_below, options_of
+from docs_reference.overview import FILE, overview
 from docs_reference.pages import FOLDER, PAGES, pages
 from docs_reference.results import OTHER_FILES, RUN_FILES, STUDY_FILES
 from docs_reference.rules import RULES
+from typer.testing import CliRunner
 
 from loadstone import judge
-from loadstone.cli.main import whole_program
+from loadstone.cli.main import overview_program, whole_program
 from loadstone.judge.remedies import REMEDIES
 from loadstone.model.records.check import CheckId
 from tests.places import DATA, PROJECT
@@ -35,6 +37,12 @@ def generated() -> dict[str, str]:
 @pytest.mark.parametrize("name", PAGES)
 def test_the_reference_is_what_the_code_says(name: str, generated: dict[str, str]) -> None:
     assert (FOLDER / name).read_text(encoding="utf-8") == generated[name], REMEDY
+
+
+def test_the_help_lists_the_commands_that_there_are() -> None:
+    assert FILE.read_text(encoding="utf-8") == overview(), REMEDY
+    helps = [CliRunner().invoke(program(), ["--help"]).stdout for program in (overview_program, whole_program)]
+    assert "explain" in helps[0] and helps[0] == helps[1]
 
 
 def test_every_page_of_the_reference_is_generated() -> None:

@@ -1,8 +1,8 @@
 """The program `loadstone`: its commands, and what each kind of error means to the shell."""
 
-import asyncio
 import gc
 import importlib
+import json
 import os
 import sys
 import tempfile
@@ -22,7 +22,6 @@ from loadstone.cli.exits import Exit
 from loadstone.cli.screen import errors, patient_streams, warn
 from loadstone.host.environment import ENVIRONMENT
 from loadstone.model.errors import DriverError, LoadstoneError, PlatformError, ServiceError, StudyError
-from loadstone.platforms.journal import reap
 
 ABOUT = """Load-test servers and platforms with realistic workloads, and judge whether quality of service was met.
 
@@ -33,6 +32,8 @@ installs shell completion; --help-all shows the help of every command."""
 
 MEASURING, RESULTS, TOOLS = "Measuring", "Results", "Tools"
 
+OVERVIEW = "overview.json"
+"""File next to this one: panel, name and use of each command. `make reference` writes it."""
 COMPLETION = "_LOADSTONE_COMPLETE"
 """Set by the shell that asks for completions."""
 
@@ -101,10 +102,25 @@ def whole_program() -> typer.Typer:
     return program
 
 
+def overview_program() -> typer.Typer:
+    """Returns the program with the names of its commands alone: its help needs no more."""
+    program = _empty_program()
+    rows = json.loads((Path(__file__).parent / OVERVIEW).read_text(encoding="utf-8"))
+    for panel, name, text in rows:
+        program.command(name, help=text, rich_help_panel=panel)(_do_nothing)
+    return program
+
+
+def _do_nothing() -> None:
+    """Stands for a command in the help of the program."""
+
+
 def program_for(arguments: Sequence[str]) -> typer.Typer:
-    """Returns the program with the command that is called alone, or with all of them for a help or a wrong name."""
-    if COMPLETION in os.environ or not arguments:
+    """Returns the program with the command that is called alone; for a wrong name, with all of them."""
+    if COMPLETION in os.environ:
         return whole_program()
+    if not arguments or arguments[0] == "--help":
+        return overview_program()
     program, called = _empty_program(), arguments[0]
     if called == "--version":
         return program
@@ -166,6 +182,8 @@ def options(
     ),
 ) -> None:
     """Options of the program itself."""
+    from loadstone.platforms.journal import reap  # loads what the version and the help do not need
+
     for leftover in reap():
         warn(f"cleaned up after a `loadstone` process that was killed: {leftover}")
 
@@ -222,7 +240,7 @@ def _run(arguments: Sequence[str]) -> int:
         return done.execute() if isinstance(done, Command) else done or Exit.PASS
     except typer.Exit as end:
         return end.exit_code
-    except (typer.Abort, KeyboardInterrupt, asyncio.CancelledError):
+    except (typer.Abort, KeyboardInterrupt, _cancellation()):
         return Exit.INTERRUPTED
     except StudyError as error:
         return _problems(error)
@@ -237,6 +255,12 @@ def _run(arguments: Sequence[str]) -> int:
         _error(error.format_message())
         errors.print("`loadstone --help` and `loadstone COMMAND --help` list commands and options.", style="dim")
         return Exit.WRONG_INPUT
+
+
+def _cancellation() -> type[BaseException]:
+    """The error of a task that was cancelled; the library is not loaded for commands that have no tasks."""
+    cancelled: type[BaseException] = getattr(sys.modules.get("asyncio"), "CancelledError", KeyboardInterrupt)
+    return cancelled
 
 
 def _problems(error: StudyError) -> Exit:

@@ -81,7 +81,7 @@ def test_an_error_that_nobody_foresaw_has_an_exit_code_of_its_own(
     def fail() -> None:
         raise RuntimeError("a wheel came off")
 
-    monkeypatch.setattr("loadstone.cli.main.reap", fail)
+    monkeypatch.setattr("loadstone.platforms.journal.reap", fail)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(SystemExit) as end:
         main(["workloads"])
@@ -134,7 +134,8 @@ HEAVY = {"scipy.stats", "scipy.optimize", "pandas", "pyarrow", "ray", "vl_conver
         ("run", HEAVY | {"uvicorn", "prometheus_client", "opentelemetry", "loadstone.cli.pair"}),
         ("try", HEAVY | {"numpy"}),
         ("workloads", HEAVY | {"numpy"}),
-        ("--version", HEAVY | {"numpy", "pydantic", "loadstone.run.spec"}),
+        ("--version", HEAVY | {"numpy", "pydantic", "psutil", "asyncio", "loadstone.run.spec"}),
+        ("--help", HEAVY | {"numpy", "pydantic", "psutil", "asyncio", "loadstone.run.spec"}),
     ],
 )
 def test_a_command_loads_what_it_needs_alone(called: str, unneeded: set[str]) -> None:
