@@ -16,17 +16,17 @@ from loadstone.cli.exits import Exit
 from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.screen import VERDICT_STYLE, errors, out, say, warn
 from loadstone.model.errors import StoreError, UsageError
-from loadstone.model.records.manifest import Manifest, StudyManifest
-from loadstone.model.records.verdict import ResultVerdict
+from loadstone.model.records.verdict import Verdict
 from loadstone.report import export as export_module
 from loadstone.report.build import Format, write_report
 from loadstone.report.study import write_study_report
 from loadstone.run.judging import judge
 from loadstone.run.published import import_published
 from loadstone.store.folder import Seal, SealState, seal_of
-from loadstone.store.read import catalogue, read_result, read_verdict
+from loadstone.store.index import ListedResult, ResultIndex
+from loadstone.store.read import read_result
 from loadstone.store.refused import refusal_since
-from loadstone.store.study import is_study, studies
+from loadstone.store.study import is_study
 
 ListEntry = dict[str, Any]
 """A result or study as `results --json` prints it."""
@@ -127,71 +127,72 @@ LONGEST_COUNT = 9
 """Digits of a number of sessions."""
 
 
+NEWEST = 50
+"""Results that are listed unless all are asked for."""
+
+
 def results(
     results: Results = RESULTS,
+    every: Annotated[bool, typer.Option("--all", help=f"List all results. Default: the newest {NEWEST}.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the results and studies, newest first."""
     unreadable: list[str] = []
-    rows: list[ListEntry] = [
-        {
-            "path": str(path),
-            "status": manifest.status,
-            "profile": manifest.profile.name,
-            "study": manifest.kind,
-            "workloads": [workload.workload for workload in manifest.workloads],
-        }
-        for path, manifest in studies(results, unreadable)
-    ]
-    rows += [_listed(path, manifest, unreadable) for path, manifest in catalogue(results, unreadable)]
-    rows.sort(key=lambda row: Path(row["path"]).name, reverse=True)
+    index = ResultIndex.load(results)
+    listed = index.newest(None if every else NEWEST + 1, unreadable)
+    index.save()
+    shown = listed if every else listed[:NEWEST]
     if as_json:
-        typer.echo(json.dumps(rows, indent=1))
-    elif not rows:
+        typer.echo(json.dumps([_entry(path, result) for path, result in shown], indent=1))
+    elif not shown:
         say(f"There is no result in {results}. `loadstone demo` makes one.")
     else:
-        _show(rows)
+        _show(shown)
+    if len(shown) < len(listed):
+        warn(f"older results are not listed: only the newest {NEWEST} are. Use --all for all of them.")
     for reason in unreadable:
         warn(f"passed over: {reason}")
 
 
-def _listed(path: Path, manifest: Manifest, unreadable: list[str]) -> ListEntry:
-    try:
-        verdict = read_verdict(path)
-    except StoreError as error:
-        unreadable.append(str(error))
-        verdict = None
-    verdicts = {workload.workload: workload.verdict for workload in verdict.workloads} if verdict else {}
-    return {
-        "path": str(path),
-        "status": manifest.status,
-        "profile": manifest.profile.name,
-        **({"tiles": _tiles(manifest, verdict)} if manifest.is_of_tiles else {}),
-        "workloads": {
-            criteria.workload: {
-                "sessions": criteria.sessions,
-                "load": criteria.load_in_words,
-                "verdict": verdicts.get(criteria.workload),
-            }
-            for criteria in manifest.criteria
-        },
+def _entry(path: Path, listed: ListedResult) -> ListEntry:
+    common: ListEntry = {"path": str(path), "status": listed.status, "profile": listed.profile}
+    if listed.is_study:
+        return {**common, "study": listed.study, "workloads": listed.workloads}
+    verdicts = _verdicts_by_label(listed)
+    workloads = {
+        load.workload: {"sessions": load.sessions, "load": load.load, "verdict": verdicts.get(load.workload)}
+        for load in listed.loads
     }
+    return {**common, **({"tiles": listed.tiles} if listed.tiles else {}), "workloads": workloads}
 
 
-def _show(rows: list[ListEntry]) -> None:
+def _verdicts_by_label(listed: ListedResult) -> dict[str, Verdict]:
+    return {each.workload: each.verdict for each in listed.verdicts}
+
+
+def _show(results: list[tuple[Path, ListedResult]]) -> None:
     result = Column("result", no_wrap=True)
     table = Table(result, "status", "profile", "workloads", box=SIMPLE_HEAD, pad_edge=False)
-    for row in rows:
-        cells = (Path(row["path"]).name, row["status"], row["profile"])
-        table.add_row(*map(escape, cells), _about(row))
+    for path, listed in results:
+        table.add_row(*map(escape, (path.name, listed.status, listed.profile)), _about(listed))
     out.print(table)
 
 
-def _about(row: ListEntry) -> str:
+def _about(listed: ListedResult) -> str:
     """What a result or a study is about, marked up."""
-    if "study" in row:
-        return escape(f"{row['study']} of {', '.join(row['workloads'])}")
-    return escape(row["tiles"]) if "tiles" in row else _verdicts(row["workloads"])
+    if listed.is_study:
+        return escape(f"{listed.study} of {', '.join(listed.workloads)}")
+    return escape(listed.tiles) if listed.tiles else _loads(listed)
+
+
+def _loads(listed: ListedResult) -> str:
+    """Workloads with load and verdict, marked up."""
+    verdicts, parts = _verdicts_by_label(listed), []
+    for load in listed.loads:
+        verdict = verdicts.get(load.workload)
+        style = VERDICT_STYLE.get(verdict or "", "dim")
+        parts.append(f"{escape(load.workload)} ({escape(load.load)}) [{style}]{verdict or 'not judged'}[/]")
+    return ", ".join(parts)
 
 
 def find_result(name: str, results: Path) -> Path:
@@ -203,33 +204,16 @@ def find_result(name: str, results: Path) -> Path:
     for path in (Path(name), results / name):
         if path.is_dir():
             return path
-    raise StoreError(f"There is no result `{name}`. `loadstone results` lists all results.")
+    raise StoreError(f"There is no result `{name}`. `loadstone results --all` lists all results.")
 
 
 def _latest(results: Path) -> Path:
     """The newest result or study; raises StoreError where there is none, or a later command was refused."""
-    everything: list[tuple[Path, Manifest | StudyManifest]] = [*catalogue(results), *studies(results)]
-    if not everything:
+    newest = next(ResultIndex(results).newest_first(), None)
+    if newest is None:
         raise StoreError(f"There is no result in {results}. `loadstone demo` makes one.")
-    path, manifest = max(everything, key=lambda entry: entry[0].name)
-    refusal = refusal_since(results, datetime.fromisoformat(manifest.started))
+    path, listed = newest
+    refusal = refusal_since(results, datetime.fromisoformat(listed.started))
     if refusal is not None:
         raise StoreError(f"{refusal}. The newest result is {path.name}, from before. Use its name instead of `latest`.")
     return path
-
-
-def _tiles(manifest: Manifest, verdict: ResultVerdict | None) -> str:
-    """A run of tiles in a line."""
-    count, name = len(manifest.tiles), manifest.tile.name if manifest.tile else ""
-    title = f"{count} {name} tile{'s' * (count != 1)}"
-    if verdict is None or verdict.consolidation is None:
-        return f"{title}: not judged"
-    return f"{title}: {verdict.consolidation.score:g}, {verdict.whole}"
-
-
-def _verdicts(workloads: ListEntry) -> str:
-    parts = []
-    for name, workload in workloads.items():
-        style = VERDICT_STYLE.get(workload["verdict"] or "", "dim")
-        parts.append(f"{escape(name)} ({escape(workload['load'])}) [{style}]{workload['verdict'] or 'not judged'}[/]")
-    return ", ".join(parts)

@@ -1,16 +1,16 @@
 """What the page lists: results and studies of a folder, newest first, narrowed by words."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from loadstone.model.errors import StoreError
-from loadstone.model.records.manifest import Manifest, Status, StudyManifest
+from loadstone.model.records.manifest import Status
 from loadstone.model.records.verdict import Headline
-from loadstone.store.folder import REJUDGED, RUNS, VERDICT, is_folder
-from loadstone.store.read import KEPT_MANIFESTS, catalogue, read_verdict
-from loadstone.store.study import ANSWER, is_study, read_answer, studies
+from loadstone.store.folder import RUNS, is_folder
+from loadstone.store.index import ListedResult, ResultIndex
+from loadstone.store.read import catalogue
+from loadstone.store.study import ANSWER, is_study, read_answer
 from loadstone.study.registry import kind_of
 
 
@@ -60,8 +60,13 @@ class Listed:
 
 def rows(results: Path, query: str = "") -> list[ListRow]:
     """The list, newest first."""
-    matching = [row for row in (*_runs(results), *_studies(results)) if row.says(query)]
-    return sorted(matching, key=lambda row: row.name, reverse=True)
+    return [row for path, listed in _index(results).newest_first() if (row := _row(path, listed)).says(query)]
+
+
+@cache
+def _index(results: Path) -> ResultIndex:
+    """The index of a folder, kept while the page is served."""
+    return ResultIndex.load(results)
 
 
 def page_of(results: Path, query: str, page: int) -> Listed:
@@ -72,48 +77,26 @@ def page_of(results: Path, query: str, page: int) -> Listed:
     return Listed(tuple(matching[(page - 1) * PAGE : page * PAGE]), page, pages, len(matching))
 
 
-def _runs(results: Path) -> Iterator[ListRow]:
-    for path, manifest in catalogue(results):
-        loads = ", ".join(f"{criteria.workload}: {criteria.load_in_words}" for criteria in manifest.criteria)
-        verdicts, headlines = _judged(path)
-        row = _row(path, manifest, "run", loads, verdicts)
-        yield replace(row, target=manifest.target, headlines=headlines)
+def _row(path: Path, listed: ListedResult) -> ListRow:
+    verdicts = tuple((each.workload, each.verdict.value) for each in listed.verdicts)
+    return ListRow(
+        name=path.name,
+        kind=listed.study or "run",
+        started=listed.started[:19].replace("T", " "),
+        status=listed.status,
+        profile=listed.profile,
+        what=_findings(path, listed) if listed.is_study else ", ".join(f"{x.workload}: {x.load}" for x in listed.loads),
+        verdicts=(("all", "unreadable"),) if listed.problem else verdicts,
+        target=listed.target,
+        notes=", ".join(f"{name}={text}" for name, text in listed.notes.items()),
+        headlines=tuple(each.headline for each in listed.verdicts),
+    )
 
 
-def _judged(path: Path) -> tuple[tuple[tuple[str, str], ...], tuple[Headline | None, ...]]:
-    """Verdict and figures of each workload; read once for each time that they were written."""
-    try:
-        return _read_judged(path, tuple(_written_ns(path / name) for name in (REJUDGED, VERDICT)))
-    except StoreError:
-        return (("all", "unreadable"),), ()
-
-
-def _written_ns(file: Path) -> int:
-    try:
-        return file.lstat().st_mtime_ns
-    except OSError:
-        return 0
-
-
-@lru_cache(KEPT_MANIFESTS)
-def _read_judged(
-    path: Path, written_ns: tuple[int, ...]
-) -> tuple[tuple[tuple[str, str], ...], tuple[Headline | None, ...]]:
-    verdict = read_verdict(path)
-    if verdict is None:
-        return (), ()
-    verdicts = tuple((workload.workload, workload.verdict.value) for workload in verdict.workloads)
-    iterations = (workload.iterations for workload in verdict.workloads)
-    return verdicts, tuple(each[-1].headline if each else None for each in iterations)
-
-
-def _studies(results: Path) -> Iterator[ListRow]:
-    for path, manifest in studies(results):
-        headlines = _headlines(path, manifest.kind)
-        answers = [
-            f"{workload.workload}: {headlines.get(workload.workload, 'nothing yet')}" for workload in manifest.workloads
-        ]
-        yield _row(path, manifest, manifest.kind, "; ".join(answers), ())
+def _findings(path: Path, listed: ListedResult) -> str:
+    """What a study says of its workloads."""
+    headlines = _headlines(path, listed.study)
+    return "; ".join(f"{workload}: {headlines.get(workload, 'nothing yet')}" for workload in listed.workloads)
 
 
 def _headlines(path: Path, kind: str) -> dict[str, str]:
@@ -125,19 +108,11 @@ def _headlines(path: Path, kind: str) -> dict[str, str]:
         return {}
 
 
-@lru_cache(KEPT_MANIFESTS)
+@cache
 def _first_lines(path: Path, kind: str, written_ns: int) -> dict[str, str]:
     """Read once for each time an answer was written."""
     answer = read_answer(path, kind_of(kind).adapter)
     return {part.workload: part.headline[0] for part in answer.parts if part.headline}
-
-
-def _row(
-    path: Path, manifest: Manifest | StudyManifest, kind: str, subject: str, verdicts: tuple[tuple[str, str], ...]
-) -> ListRow:
-    started = manifest.started[:19].replace("T", " ")
-    notes = ", ".join(f"{name}={text}" for name, text in manifest.notes.items())
-    return ListRow(path.name, kind, started, manifest.status, manifest.profile.name, subject, verdicts, notes=notes)
 
 
 def find(results: Path, name: str) -> Path:
@@ -157,12 +132,16 @@ def find(results: Path, name: str) -> Path:
 
 def running(results: Path) -> Path | None:
     """The run that is under way, of its own or in a study; the one begun last where there are several."""
-    listed = list(catalogue(results))
-    for path, manifest in studies(results):
-        if manifest.status is Status.RUNNING:
-            listed += list(catalogue(path / RUNS))
-    alive = [(manifest.started, path) for path, manifest in listed if manifest.status is Status.RUNNING]
+    listed = (each for each in _index(results).newest_first() if each[1].status is Status.RUNNING)
+    alive = [run for path, result in listed for run in _under_way(path, result)]
     return max(alive)[1] if alive else None
+
+
+def _under_way(path: Path, listed: ListedResult) -> list[tuple[str, Path]]:
+    """Starts and folders of the runs under way of a running result or study."""
+    if not listed.is_study:
+        return [(listed.started, path)]
+    return [(run.started, folder) for folder, run in catalogue(path / RUNS) if run.status is Status.RUNNING]
 
 
 __all__ = ["ListRow", "Listed", "find", "is_study", "page_of", "rows", "running"]

@@ -75,6 +75,20 @@ def test_one_unreadable_folder_hides_no_other(tmp_path: Path, capsys: pytest.Cap
     assert "zzz" in " ".join(said.err.split())
 
 
+def test_the_newest_results_are_listed_and_all_of_them_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loadstone.cli.report.NEWEST", 2)
+    older, middle, newer = (ResultFolder.create(tmp_path, manifest(name=name)).path.name for name in "abc")
+    words = ("results", "--json", "--results", str(tmp_path))
+    for options, names in (((), [newer, middle]), (("--all",), [newer, middle, older])):
+        with pytest.raises(SystemExit):
+            main([*words, *options])
+        output = capsys.readouterr()
+        assert [Path(row["path"]).name for row in json.loads(output.out)] == names
+        assert ("--all" in output.err) == (len(names) == 2)
+
+
 def test_an_error_that_nobody_foresaw_has_an_exit_code_of_its_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
