@@ -1,5 +1,6 @@
 """Drawing plots: Vega-Lite specifications turned into SVG that follows the page's colors, in print and in the dark."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from loadstone.page.plot import (
     Plot,
     TimePlot,
 )
+from loadstone.report.compact_svg import compact
 
 ChartSpec = dict[str, Any]
 """A part of a Vega-Lite specification, as JSON."""
@@ -43,6 +45,8 @@ LEGEND_COLUMNS = 3
 COUNTED = ("run", "pair", "search", "cores", "CPUs of all machines")
 """Axes on which there is nothing between two whole numbers."""
 STEADY = "steady state"
+SHADES = 12
+"""Colors of the crowd: cells of the same color are drawn as one path."""
 MOST_POINTS = 2000
 """Points of a series; a picture has about a quarter as many columns."""
 
@@ -82,8 +86,9 @@ def _svg(chart: ChartSpec, width: int, height: int = HEIGHT) -> str:
     }
     style = {"view": {"stroke": None}, "axis": axis, "legend": {"labelColor": INK, "labelFont": "sans-serif"}}
     size: ChartSpec = {"width": width, "height": height, "background": "transparent", "padding": PADDING}
-    picture: str = vl_convert.vegalite_to_svg(chart | size | {"config": style}, vl_version=VEGA_LITE)
-    return picture.replace(INK, "currentColor").replace("<svg ", '<svg role="img" ', 1)
+    # The page describes a picture by its caption; a description of every mark would be most of the picture's bytes.
+    picture: str = vl_convert.vegalite_to_svg(chart | size | {"config": style | {"aria": False}}, vl_version=VEGA_LITE)
+    return compact(picture.replace(INK, "currentColor").replace("<svg ", '<svg role="img" ', 1))
 
 
 def _mark(rows: FigureRows, kind: str, encoding: ChartSpec, **style: Any) -> ChartSpec:
@@ -227,16 +232,23 @@ def _heat(plot: HeatPlot) -> ChartSpec:
 
 def _crowds(plot: CrowdPlot) -> ChartSpec:
     """The more of a second's operations, the darker."""
-    many = {"type": "log", "range": ["#c9dcee", "#0b3a66"]}
+    most = max((row["value"] for row in plot.rows), default=1)
+    rows = [{**row, "shade": _shade(row["value"], most)} for row in plot.rows]
+    many = {"domain": [0, SHADES - 1], "range": ["#c9dcee", "#0b3a66"]}
     cell = {
         "x": _channel("from:Q", title="seconds since the start"),
         "x2": _end("to"),
         "y": _channel("low:Q", title="milliseconds", scale={"type": "log", "nice": False}),
         "y2": _end("high"),
-        "color": _channel("value:Q", title="operations", scale=many, legend=None),
+        "color": _channel("shade:Q", scale=many, legend=None),
     }
-    cells = _mark(plot.rows, "rect", cell, stroke=None)
+    cells = _mark(rows, "rect", cell, stroke=None)
     return _layers(_shaded(plot.bands), cells) if plot.bands else cells
+
+
+def _shade(count: float, most: float) -> int:
+    """The shade of a number of operations, by its logarithm."""
+    return round((SHADES - 1) * math.log(max(1, count)) / math.log(max(2, most)))
 
 
 def _differences(plot: DifferencePlot) -> ChartSpec:

@@ -2,14 +2,13 @@
 
 import base64
 import binascii
-import math
 import struct
 import zlib
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
 
 import numpy as np
+import numpy.typing as npt
 from hdrh.histogram import HdrHistogram
 
 from loadstone.model.errors import StoreError
@@ -24,6 +23,8 @@ LARGEST_PAYLOAD = 1 << 20
 HEADER = struct.Struct(">iiiiqqd")
 """HdrHistogram's V2 encoding: cookie, length of the counts, offset, digits, lowest, highest, ratio."""
 
+Counts = npt.NDArray[np.int64]
+"""A number for each place of a histogram."""
 KEPT_COUNTS = 64
 """Histograms whose counts are kept in memory: a judgement and a report read each several times."""
 
@@ -45,15 +46,22 @@ CROWD_STEPS = 6
 
 def crowd(encoded: Sequence[EncodedHistogram]) -> list[tuple[float, float, int]]:
     """How many values lay between two times in seconds, in steps of one factor. Raises StoreError."""
-    counts: Counter[int] = Counter()
-    for histogram in encoded:
-        for time_us, number in _counted(histogram.hdr) if histogram.count else ():
-            counts[math.floor(CROWD_STEPS * math.log10(max(1, time_us)))] += number
-    return [(_edge_s(step), _edge_s(step + 1), count) for step, count in sorted(counts.items())]
+    counts = sum((_counts(histogram.hdr) for histogram in encoded if histogram.count), np.zeros_like(_bounds_us()))
+    places = np.flatnonzero(counts)
+    steps, firsts = np.unique(_crowd_steps()[places], return_index=True)
+    numbers = np.add.reduceat(counts[places], firsts).tolist() if len(places) else []
+    return [(_edge_s(step), _edge_s(step + 1), count) for step, count in zip(steps.tolist(), numbers, strict=True)]
 
 
 def _edge_s(step: int) -> float:
     return float(10 ** (step / CROWD_STEPS) / 1e6)
+
+
+@cache
+def _crowd_steps() -> Counts:
+    """The crowd's step of each place of a histogram."""
+    steps: Counts = np.floor(CROWD_STEPS * np.log10(np.maximum(1, _bounds_us()))).astype(np.int64)
+    return steps
 
 
 def merged(encoded: Sequence[EncodedHistogram]) -> Distribution:
@@ -133,12 +141,27 @@ def _counts_us(hdr: str) -> tuple[tuple[int, int], ...]:
 
 def _counted(hdr: str) -> Iterator[tuple[int, int]]:
     """Only what was counted is looked at: the library's own iterator goes through tens of thousands of empty places."""
-    histogram = _decoded(hdr)
-    counts = np.ctypeslib.as_array(histogram.counts)
+    counts = _counts(hdr)
     places = np.flatnonzero(counts)
-    highest: Callable[[int], int] = histogram.get_highest_equivalent_value
-    value: Callable[[int], int] = histogram.get_value_from_index
-    return ((highest(value(int(place))), int(counts[place])) for place in places)
+    return zip(_bounds_us()[places].tolist(), counts[places].tolist(), strict=True)
+
+
+def _counts(hdr: str) -> Counts:
+    """The counts of all places of one encoded histogram, as many as `_bounds_us` has. Raises StoreError."""
+    return np.ctypeslib.as_array(_decoded(hdr).counts).astype(np.int64)
+
+
+@cache
+def _bounds_us() -> Counts:
+    """The largest time that each place of a histogram counts, in microseconds: from the second half of a bucket on the
+    places of each are twice as wide as those of the one before.
+    """
+    histogram = HdrHistogram(LOWEST_US, HIGHEST_US, DIGITS)
+    places = np.arange(histogram.counts_len, dtype=np.int64)
+    half = histogram.sub_bucket_half_count
+    buckets = np.maximum(places // half - 1, 0)
+    bounds: Counts = ((places - buckets * half + 1) << buckets) - 1
+    return bounds
 
 
 def _decoded(hdr: str) -> HdrHistogram:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from loadstone.model.errors import StoreError
 from loadstone.model.records.manifest import Status
 from loadstone.store.folder import ResultFolder, Seal, SealState, seal_of
-from loadstone.store.histograms import distribution, merged
+from loadstone.store.histograms import DIGITS, HIGHEST_US, LOWEST_US, _bounds_us, crowd, distribution, merged
 from loadstone.store.published import read_published
 from loadstone.store.read import catalogue, read_manifest, read_result
 from loadstone.store.study import StudyFolder, read_study_manifest, unfinished
@@ -85,6 +85,29 @@ def test_merging_is_the_same_as_recording_together(parts: list[list[int]]) -> No
     assert apart.count == together.count
     assert apart.percentiles_s == together.percentiles_s
     assert apart.mean_s == pytest.approx(together.mean_s)
+
+
+def test_places_of_a_histogram_end_where_the_library_says() -> None:
+    histogram = HdrHistogram(LOWEST_US, HIGHEST_US, DIGITS)
+    values = map(histogram.get_value_from_index, range(histogram.counts_len))
+    assert _bounds_us().tolist() == [histogram.get_highest_equivalent_value(value) for value in values]
+
+
+def test_a_crowd_counts_every_value_of_several_histograms_once() -> None:
+    steps = crowd([encoded(1, 1, 150), encoded(), encoded(160, 600_000_000)])
+    assert [count for _, _, count in steps] == [2, 2, 1]
+    assert [(low <= 150e-6 < high) for low, high, _ in steps] == [False, True, False]
+    assert crowd([]) == crowd([encoded()]) == []
+
+
+@given(st.lists(st.lists(st.integers(1, 600_000_000), max_size=30), min_size=1, max_size=4))
+def test_a_crowds_steps_hold_their_values(parts: list[list[int]]) -> None:
+    steps = crowd([encoded(*part) for part in parts])
+    values = [value / 1e6 for part in parts for value in part]
+    for low, high, count in steps:
+        # A histogram rounds up by 0.1 % at most.
+        assert sum(low < value * 1.001 and value < high for value in values) >= count
+    assert sum(count for _, _, count in steps) == len(values)
 
 
 def test_the_exchange_form_is_the_standard_one() -> None:
