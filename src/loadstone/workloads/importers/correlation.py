@@ -8,15 +8,17 @@ there are two, is what the workload declares.
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from loadstone.workloads.importers.answer_index import AnswerIndex
 from loadstone.workloads.importers.answers import text_of
 from loadstone.workloads.importers.har import HarExchange
 from loadstone.workloads.importers.recorded_request import LEAST_PASSWORD, is_password
-from loadstone.workloads.importers.rules import Rule, cookie_rules, rules_of
+from loadstone.workloads.importers.rules import Rule, cookie_rules, forms_of_word, rules_of
 from loadstone.workloads.importers.steps import Leaf, Step
 from loadstone.workloads.importers.tokens import TIMES, UUID, between_tokens, is_token, moment_of, tokens_within
 from loadstone.workloads.writing import literal, name_of
@@ -34,6 +36,7 @@ Why = Literal[
 ]
 PASSWORD_INPUT = re.compile(r"<input\b[^<>]*\btype\s*=\s*[\"']?password\b[^<>]*>", re.IGNORECASE)
 INPUT_NAME = re.compile(r"\bname\s*=\s*[\"']?([^\"'\s<>]+)", re.IGNORECASE)
+OPTION = re.compile(r"<option\b[^>]*>?", re.IGNORECASE)
 XML_PASSWORD = re.compile(r"<(?:\w+:)?(?:password|passwd|pwd|pass)\b[^<>]*>([^<>]+)</", re.IGNORECASE)
 """A password in a body of XML."""
 SIMPLE = re.compile(r"[A-Za-z]*|[0-9]*")
@@ -144,10 +147,16 @@ class Correlation:
 
     def extracts(self, operation: str) -> list[dict[str, str]]:
         """What is taken from an operation's answer, as workloads declare it."""
-        rules = {
-            value.value: value.rule for value in self.values if value.source == operation and value.rule is not None
-        }
-        return [{"value": name, **dict(rule.how)} for name, rule in rules.items()]
+        return [{"value": name, **dict(rule.how)} for name, rule in self._rules.get(operation, {}).items()]
+
+    @cached_property
+    def _rules(self) -> Mapping[str, Mapping[str, Rule]]:
+        """Rules by the operation whose answer they look at and by the name of their value."""
+        rules: dict[str, dict[str, Rule]] = {}
+        for value in self.values:
+            if value.rule is not None:
+                rules.setdefault(value.source, {})[value.value] = value.rule
+        return rules
 
 
 def correlate(steps: Sequence[Step], twin_steps: Sequence[Step], pairs: Mapping[int, int]) -> Correlation:
@@ -245,9 +254,9 @@ class _Search:
             moment = self._drawn(step, leaf, f"now_{form}", (("kind", "now"), ("form", form)))
             return replace(moment, text=moment.text + literal(rest))
         is_made = again is not None and again != value and UUID.fullmatch(value) and UUID.fullmatch(again)
-        if is_made and value not in self.known and not any(value in text_of(step.answer) for step in self.steps):
+        if is_made and value not in self.known and value not in self.texts:
             name = self.uuids.setdefault(value, f"uuid_{len(self.uuids) + 1}" if self.uuids else "uuid")
-            redraw = "session" if self._times(value) > 1 else "operation"
+            redraw = "session" if self.times[value] > 1 else "operation"
             return self._drawn(step, leaf, name, (("kind", "uuid"), ("redraw", redraw)))
         return None
 
@@ -258,8 +267,21 @@ class _Search:
         """Whether an earlier answer holds a text: a moment that a server gave out is sent back as it was."""
         return any(value in text_of(step.answer) for step in self.steps[:number])
 
-    def _times(self, value: str) -> int:
-        return sum(text == value for step in self.steps for text in step.leaves.values())
+    @cached_property
+    def texts(self) -> str:
+        """What all answers hold."""
+        return "\0".join(text_of(step.answer) for step in self.steps)
+
+    @cached_property
+    def times(self) -> Mapping[str, int]:
+        """How often each text was sent."""
+        return Counter(text for step in self.steps for text in step.leaves.values())
+
+    @cached_property
+    def options(self) -> Sequence[tuple[int, str]]:
+        """Entries of lists that users choose from, by the numbers of the steps whose answers hold them."""
+        by_step = ((number, OPTION.findall(text_of(step.answer))) for number, step in enumerate(self.steps))
+        return [(number, "\n".join(tags)) for number, tags in by_step if tags]
 
     def _twin(self, number: int) -> Step | None:
         """The same step of the second recording."""
@@ -320,11 +342,12 @@ class _Search:
 
     def _composed(self, operation: str, leaf: Leaf, value: str, again: str | None) -> Correlated | None:
         """A leaf that holds a value found before, such as the address of the page before: the longest there is."""
-        for part in sorted(self.known, key=len, reverse=True):
+        held = (part for part in self.known if len(part) >= LEAST_PART and part in value)
+        for part in sorted(held, key=len, reverse=True):
             told_again, correlated = self.known[part]
-            before, is_there, behind = value.partition(part)
+            before, _, behind = value.partition(part)
             is_same = again is None or (told_again is not None and value.replace(part, told_again) == again)
-            if is_there and len(part) >= LEAST_PART and is_same:
+            if is_same:
                 text = literal(before) + correlated.text + literal(behind).replace(literal(part), correlated.text)
                 return replace(correlated, operation=operation, leaf=leaf, text=text)
         return None
@@ -362,8 +385,8 @@ class _Search:
             return "client-made"
         if is_token(leaf.key, value):
             return "one use"
-        option = re.compile(rf"""<option[^>]*value=["']?{re.escape(html.escape(value))}["' >]""", re.IGNORECASE)
-        is_option = any(option.search(text_of(step.answer)) for step in self.steps[:number])
+        option = re.compile(rf"""<option\b[^>]*value=["']?{re.escape(html.escape(value))}["' >]""", re.IGNORECASE)
+        is_option = any(option.search(tags) for earlier, tags in self.options if earlier < number)
         if is_option:
             return "chosen from a list"
         is_worded = leaf.kind in ("field", "part", "JSON", "message") and re.search(r"[^\W\d_]{2}", value)
@@ -382,14 +405,41 @@ class _Search:
             is_proven = again is not None and twin is not None and rule in cookie_rules(twin.cookies, again)
             if is_proven or again is None:
                 yield self.steps[number - 1].operation, rule, 2 if is_proven else 1
-        for earlier in range(number - 1, -1, -1):
+        for earlier in self._earlier(number, value):
             source, its_twin = self.steps[earlier], self._twin(earlier)
-            visits = list(self.visits.get(source.operation, ()))
-            if again is None and its_twin is not None and not its_twin.is_lost:
-                visits.append(its_twin.answer)
             for rule, recordings in _rules_of_both(source, value, its_twin, again):
-                if all(rule.taken(answer) is not None for answer in visits):  # else another visit were an error
+                further = its_twin if again is None else None
+                if self._finds_always(rule, source.operation, further):  # else another visit were an error
                     yield source.operation, rule, recordings
+
+    def _earlier(self, number: int, value: str) -> Sequence[int]:
+        """Numbers of the steps before one whose answers may hold a value, the latest first."""
+        held = [self.index.holding(form) for form in forms_of_word(value)]
+        if not held or None in held:
+            return range(number - 1, -1, -1)
+        known = self.lost.union(*(numbers for numbers in held if numbers))
+        return sorted((earlier for earlier in known if earlier < number), reverse=True)
+
+    @cached_property
+    def index(self) -> AnswerIndex:
+        """Of the answers' heads and bodies, by the number of the step."""
+        return AnswerIndex([_answer_text(step.answer) for step in self.steps])
+
+    @cached_property
+    def lost(self) -> frozenset[int]:
+        """Numbers of the steps whose answers the browser did not keep: the second recording may have them."""
+        return frozenset(number for number, step in enumerate(self.steps) if step.is_lost)
+
+    def _finds_always(self, rule: Rule, operation: str, further: Step | None) -> bool:
+        """Whether a rule finds something in every kept answer of an operation, and in that of a further step."""
+        answers = [*self.visits.get(operation, ())]
+        answers += [further.answer] if further is not None and not further.is_lost else []
+        return all(rule.taken(answer) is not None for answer in answers)
+
+
+def _answer_text(answer: HarExchange) -> str:
+    """Everything of an answer that rules look at."""
+    return "\n".join([*(header.value for header in answer.response.headers), text_of(answer)])
 
 
 def _rules_of_both(source: Step, value: str, twin: Step | None, again: str | None) -> Iterator[tuple[Rule, int]]:

@@ -4,7 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import count, islice
+from dataclasses import dataclass, field
+from itertools import islice
 
 from loadstone.workloads.importers.answers import json_leaves
 from loadstone.workloads.importers.recorded_request import body_text, form_text, is_password, keyed, pair_list
@@ -41,20 +42,33 @@ def give_names(pages: Sequence[Page], identities: Sequence[Hashable]) -> None:
     bases: dict[str, dict[Hashable, Page]] = {}
     for page, identity in zip(pages, identities, strict=True):
         bases.setdefault(_base(page), {}).setdefault(identity, page)
-    used: set[str] = set()
+    taken = _TakenNames(bases.keys())
     names: dict[tuple[str, Hashable], str] = {}
     for base, distinct in bases.items():
         for identity, name in zip(distinct, _names(base, list(distinct.values())), strict=True):
-            names[base, identity] = _free(name, used | (bases.keys() - {base}))
-            used.add(names[base, identity])
+            names[base, identity] = taken.take(name, base)
     for page, identity in zip(pages, identities, strict=True):
         page.name = names[_base(page), identity]
 
 
-def _free(name: str, taken: AbstractSet[str]) -> str:
-    """The name, or the name with a number from 2 on."""
-    numbered = (f"{name}_{number}" for number in count(2))
-    return name if name not in taken else next(candidate for candidate in numbered if candidate not in taken)
+@dataclass
+class _TakenNames:
+    """Names of operations so far."""
+
+    bases: AbstractSet[str]
+    """Reserved, each for the requests whose names begin with it."""
+    used: set[str] = field(default_factory=set)
+    numbers: Counter[str] = field(default_factory=Counter)
+    """The last number behind each name."""
+
+    def take(self, name: str, base: str) -> str:
+        """Takes the name of a request, or the name with the next number, from 2 on."""
+        candidate = name
+        while candidate in self.used or (candidate in self.bases and candidate != base):
+            self.numbers[name] += 1
+            candidate = f"{name}_{self.numbers[name] + 1}"
+        self.used.add(candidate)
+        return candidate
 
 
 def _base(page: Page) -> str:

@@ -43,6 +43,11 @@ def _of_base64(text: str) -> str:
         return text
 
 
+def forms_of_word(value: str) -> tuple[str, ...]:
+    """Texts one of which stands in every answer that a rule finds a value in; none where that is not known."""
+    return (value, _to_base64(value)) if PLAIN.fullmatch(value) else ()
+
+
 def _to_base64(value: str) -> str:
     return base64.b64encode(value.encode()).decode().rstrip("=")
 
@@ -139,7 +144,7 @@ def _in_answer(answer: HarExchange, value: str) -> Iterator[Rule]:
             yield Rule((("header", header.name),))
     text, forms = text_of(answer), _forms(value)
     forms = {**forms, **_escaped_forms(text, value)}
-    is_there = any(form in text for form in forms.values())
+    is_there = any(form in text for form in set(forms.values()))
     if not is_there and PLAIN.fullmatch(value):
         return  # such a text is written one way
     for pointer, leaf in json_leaves(text):
@@ -181,8 +186,8 @@ def _escape(sign: str) -> str:
 
 def _escaped_forms(text: str, value: str) -> dict[str, str]:
     """A value as an answer writes it with other escapes than usual, by how it is decoded."""
-    pattern = _escapes(value) if len(value) >= LEAST_TOKEN and value not in text else None
-    match = pattern.search(text) if pattern else None
+    pattern = _escapes(value) if len(value) >= LEAST_TOKEN else None
+    match = pattern.search(text) if pattern is not None and value not in text else None
     return {} if match is None else {how: match[0] for how in ESCAPES if DECODERS[how](match[0]) == value}
 
 

@@ -55,16 +55,16 @@ def turns(messages: Sequence[HarMessage], started_s: float) -> list[Turn]:
     """An exchange by what was sent, after what the server says first; a server's messages that answer nothing, such as
     heartbeats, are passed over.
     """
-    turns = [Turn(None)]
+    turns: list[tuple[HarMessage | None, list[HarMessage]]] = [(None, [])]
     until_s = started_s + SOCKET_ANSWER_S
     for message in (message for message in messages if message.opcode in (TEXT, BYTES)):
         if message.is_sent:
-            turns.append(Turn(message))
+            turns.append((message, []))
             until_s = message.at_s + SOCKET_ANSWER_S
         elif message.at_s <= until_s:
-            turns[-1] = Turn(turns[-1].sent, (*turns[-1].heard, message))
+            turns[-1][1].append(message)
             until_s = message.at_s + BURST_S
-    return turns
+    return [Turn(sent, tuple(heard)) for sent, heard in turns]
 
 
 def waits(talks: Sequence[Sequence[Turn]], number: int) -> Iterator[dict[str, str]]:
