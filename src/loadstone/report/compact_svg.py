@@ -7,6 +7,8 @@ PATH = re.compile(r'<path d="([^"]*)" fill="([^"]*)"/>')
 SHAPES = re.compile(rf"(?:{PATH.pattern}){{2,}}")
 COORDINATES = re.compile(r' d="([^"]*)"')
 FRACTION = re.compile(r"-?[0-9]+\.[0-9]+(?:e-?[0-9]+)?")
+CRISP = 'shape-rendering="crispEdges"'
+"""Keeps the page from shining through between shapes that touch."""
 DIGITS = 1
 """Decimal places of a coordinate, in tenths of a pixel."""
 
@@ -25,4 +27,4 @@ def _joined(shapes: re.Match[str]) -> str:
     by_color: dict[str, list[str]] = {}
     for shape, color in PATH.findall(shapes[0]):
         by_color.setdefault(color, []).append(shape)
-    return "".join(f'<path d="{"".join(group)}" fill="{color}"/>' for color, group in by_color.items())
+    return "".join(f'<path d="{"".join(group)}" fill="{color}" {CRISP}/>' for color, group in by_color.items())
