@@ -401,6 +401,9 @@ def _filled_headers(page: Page, correlation: Correlation, headers: Mapping[str, 
 
 def _addressed(written: str, site: str) -> str:
     """A text of a workload with `{target}` in place of the recorded site's address, however that is encoded there."""
+    host = site.partition("//")[2].partition(":")[0]
+    if host.lower() not in written.lower():
+        return written
     for form in dict.fromkeys((site, quote(site, safe=""), quote(site, safe="").lower(), site.replace("/", "\\/"))):
         written = re.sub(re.escape(form) + ADDRESS_ENDS, ADDRESS, written, flags=re.IGNORECASE)
     return written

@@ -1,7 +1,7 @@
 """Requests of a recorded visit as steps, and which steps of two recordings are the same. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -88,12 +88,13 @@ def _texts_in_both(steps: Sequence[Step], twins: Sequence[Step]) -> list[tuple[o
     """Of each step, its route and the texts that the other recording also sends in the same place. Numbers may be of
     one visit, and are left out.
     """
-    sent = {(step.route, leaf, text) for step in twins for leaf, text in step.leaves.items()}
-    return [
-        (step.route, *((leaf, text) for leaf, text in step.leaves.items() if _is_in_both(step, leaf, text, sent)))
-        for step in steps
-    ]
+    sent: dict[tuple[object, ...], set[tuple[Leaf, str]]] = {}
+    for step in twins:
+        sent.setdefault(step.route, set()).update(step.leaves.items())
+    return [(step.route, *_in_both(step, sent.get(step.route, set()))) for step in steps]
 
 
-def _is_in_both(step: Step, leaf: Leaf, text: str, sent: AbstractSet[tuple[object, Leaf, str]]) -> bool:
-    return leaf.kind not in ("message", "header") and not text.isdigit() and (step.route, leaf, text) in sent
+def _in_both(step: Step, sent: AbstractSet[tuple[Leaf, str]]) -> Iterator[tuple[Leaf, str]]:
+    for leaf, text in step.leaves.items():
+        if leaf.kind not in ("message", "header") and not text.isdigit() and (leaf, text) in sent:
+            yield leaf, text
