@@ -23,6 +23,8 @@ use crate::withheld::Withheld;
 
 /// Longest message that is taken.
 const MOST_MESSAGE_BYTES: usize = 16 << 20;
+/// Bytes that one read takes, and that each connection keeps for it. The library clears as many before every read.
+const READ_BUFFER_BYTES: usize = 8 << 10;
 /// Letters of a message that are told when it was another than expected.
 const MOST_TOLD: usize = 200;
 
@@ -47,6 +49,7 @@ impl Socket {
         withheld: Arc<Withheld>,
     ) -> Result<Self, Failure> {
         let limits = WebSocketConfig::default()
+            .read_buffer_size(READ_BUFFER_BYTES)
             .max_message_size(Some(MOST_MESSAGE_BYTES))
             .max_frame_size(Some(MOST_MESSAGE_BYTES));
         let request = upgrading(request)?;
