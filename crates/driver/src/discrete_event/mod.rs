@@ -90,19 +90,19 @@ fn compile(part: &Part) -> Result<Script> {
     Ok(script)
 }
 
-/// What is due at an instant.
+/// What is due at an instant. Kept small: the queue moves each several times.
 #[derive(Debug)]
 enum Due {
     /// The next of a part's arrivals.
-    Arrival { part: usize },
+    Arrival { part: u32 },
     /// A user that came earlier.
-    Found { part: usize, user: Earlier },
+    Found { part: u32, user: Box<Earlier> },
     /// A new user of a session.
-    Begin { slot: usize },
+    Begin { slot: u32 },
     /// An operation, after a pause or at once.
-    Start { slot: usize, operation: usize },
-    /// An operation's answer is there.
-    End { slot: usize, outcome: Outcome },
+    Start { slot: u32, operation: u32 },
+    /// The answer to a session's operation is there.
+    End { slot: u32 },
 }
 
 /// A slot for one session: for ever in a population, for one user where they arrive.
@@ -111,7 +111,8 @@ struct SessionSlot {
     session_loop: SessionLoop,
     stop_ns: u64,
     is_visitor: bool,
-    under_way: Option<(usize, u64)>,
+    /// What will come of the operation under way.
+    under_way: Option<Outcome>,
 }
 
 /// One part: its record and the state of its arrivals.
@@ -177,7 +178,7 @@ impl<'a> Simulator<'a> {
                         let mut slot = SessionSlot::new(number, session, window.stop_ns, false);
                         slot.session_loop.settle(rules, *seed, window.id, *visit_ns, &AT_ONCE);
                         let slot = self.take_slot(slot);
-                        self.queue.push(window.start_ns, Due::Begin { slot });
+                        self.queue.push(window.start_ns, Due::Begin { slot: slot as u32 });
                         self.parts[number].active += 1;
                     }
                 }
@@ -186,7 +187,7 @@ impl<'a> Simulator<'a> {
                     let instants = Arrivals::new(*process, path, seed, number as u64);
                     let found = earlier(*process, path, seed, number as u64, visit_ns);
                     for user in found.into_iter().filter(|user| member.plays(user.number, 1)) {
-                        self.queue.push(user.at_ns, Due::Found { part: number, user });
+                        self.queue.push(user.at_ns, Due::Found { part: number as u32, user: Box::new(user) });
                     }
                     self.parts[number].arrivals = Some((instants, 0));
                     self.await_arrival(number);
@@ -211,7 +212,7 @@ impl<'a> Simulator<'a> {
     fn await_arrival(&mut self, part: usize) {
         let next = self.parts[part].arrivals.as_mut().and_then(|(instants, _)| instants.next());
         if let Some(at_ns) = next {
-            self.queue.push(at_ns, Due::Arrival { part });
+            self.queue.push(at_ns, Due::Arrival { part: part as u32 });
         }
     }
 
@@ -219,11 +220,11 @@ impl<'a> Simulator<'a> {
     fn play_until(&mut self, until_ns: u64) {
         while let Some((at_ns, due)) = self.queue.pop_before(until_ns) {
             match due {
-                Due::Arrival { part } => self.arrive(at_ns, part),
-                Due::Found { part, user } => self.admit(at_ns, part, user.number, user.age_ns),
-                Due::Begin { slot } => self.begin(at_ns, slot),
-                Due::Start { slot, operation } => self.start(at_ns, slot, operation),
-                Due::End { slot, outcome } => self.end(at_ns, slot, &outcome),
+                Due::Arrival { part } => self.arrive(at_ns, part as usize),
+                Due::Found { part, user } => self.admit(at_ns, part as usize, user.number, user.age_ns),
+                Due::Begin { slot } => self.begin(at_ns, slot as usize),
+                Due::Start { slot, operation } => self.start(at_ns, slot as usize, operation as usize),
+                Due::End { slot } => self.end(at_ns, slot as usize),
             }
         }
     }
@@ -276,7 +277,7 @@ impl<'a> Simulator<'a> {
         let part = &mut self.parts[slot.part];
         match slot.session_loop.next(&part.rules) {
             Turn::Perform { operation, at_ns } | Turn::TakeUp { operation, at_ns, .. } => {
-                self.queue.push(at_ns, Due::Start { slot: number, operation });
+                self.queue.push(at_ns, Due::Start { slot: number as u32, operation: operation as u32 });
             }
             Turn::CatchUp { .. } => self.go_on(now_ns, number), // a station remembers nobody
             Turn::Stop { .. } => part.active = part.active.saturating_sub(1),
@@ -294,7 +295,7 @@ impl<'a> Simulator<'a> {
             self.parts[slot.part].active -= 1;
             self.free.push(number);
         } else {
-            self.queue.push(next_ns, Due::Begin { slot: number });
+            self.queue.push(next_ns, Due::Begin { slot: number as u32 });
         }
     }
 
@@ -305,7 +306,6 @@ impl<'a> Simulator<'a> {
         part.recorder.request(at_ns);
         let kept = slot.session_loop.sent(&part.rules, operation, at_ns);
         part.recorder.kept(at_ns, kept.pause, kept.cycle());
-        slot.under_way = Some((operation, at_ns));
         let limit = &part.part.workload.operations[operation].limit;
         let outcome = match self.station.admit(at_ns) {
             Admission::Refused => Outcome::failed(operation, at_ns, at_ns + 1, Fault::Status),
@@ -318,14 +318,15 @@ impl<'a> Simulator<'a> {
                 Outcome { grade, ..Outcome::answered(operation, at_ns, end_ns) }
             }
         };
-        self.queue.push(outcome.end_ns, Due::End { slot: number, outcome });
+        self.queue.push(outcome.end_ns, Due::End { slot: number as u32 });
+        slot.under_way = Some(outcome);
     }
 
-    fn end(&mut self, at_ns: u64, number: usize, outcome: &Outcome) {
+    fn end(&mut self, at_ns: u64, number: usize) {
         let slot = &mut self.slots[number];
         let part = &mut self.parts[slot.part];
-        slot.under_way = None;
-        part.recorder.operation(outcome);
+        let Some(outcome) = slot.under_way.take() else { return };
+        part.recorder.operation(&outcome);
         if outcome.fault.is_none() {
             slot.session_loop.ended(at_ns);
             return self.go_on(at_ns, number);
@@ -365,7 +366,7 @@ impl<'a> Simulator<'a> {
     fn note_overdue(&mut self, now_ns: u64) {
         for slot in &self.slots {
             let part = &mut self.parts[slot.part];
-            if let Some((operation, intended_ns)) = slot.under_way {
+            if let Some(Outcome { operation, intended_ns, .. }) = slot.under_way {
                 let allowed_ns = allowed_ns(&part.part.workload.operations[operation].limit, None);
                 if allowed_ns.is_some_and(|allowed_ns| now_ns - intended_ns > allowed_ns) {
                     part.recorder.overdue(operation);
@@ -376,7 +377,7 @@ impl<'a> Simulator<'a> {
 
     fn conclude(&mut self) -> Vec<Event> {
         for slot in &self.slots {
-            if let Some((operation, intended_ns)) = slot.under_way {
+            if let Some(Outcome { operation, intended_ns, .. }) = slot.under_way {
                 self.parts[slot.part].recorder.unfinished(operation, (intended_ns, 0), self.phases.end());
             }
         }
