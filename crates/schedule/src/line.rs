@@ -40,6 +40,9 @@ impl Line {
     }
 }
 
+/// Requests that a user makes at a time, at most: browsers open 100 streams of HTTP/2 at once.
+const MOST_PARALLEL: usize = 128;
+
 /// Rates of a page's parts, in bytes per second; `None` is unlimited.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
@@ -56,8 +59,8 @@ pub fn page_line_time(rates: &Rates, page_bytes: u64, embedded_bytes: impl Itera
     if rates.embedded.is_none() {
         return page as Nanos;
     }
-    let mut busy = [0.0f64; 16];
-    let connections = &mut busy[..rates.parallel.clamp(1, 16)];
+    let mut busy = [0.0f64; MOST_PARALLEL];
+    let connections = &mut busy[..rates.parallel.clamp(1, MOST_PARALLEL)];
     for bytes in embedded_bytes {
         let first_free =
             (0..connections.len()).fold(0, |best, at| if connections[at] < connections[best] { at } else { best });

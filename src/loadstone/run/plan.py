@@ -161,7 +161,8 @@ def source_addresses(part: Part, phases: Phases) -> int:
     if isinstance(part.load, Arrivals):
         sessions = max(sessions, part.load.peak_per_s(phases.steady_s) * TIME_WAIT_S)
     sides = 1 if target is None else sum(side is not None for side in (target.http, target.https))
-    return SPREAD_SOURCES if sessions * connections.parallel * sides > PORTS_OF_AN_ADDRESS / 2 else 1
+    each = 1 if connections.protocol == "http2" else connections.parallel
+    return SPREAD_SOURCES if sessions * each * sides > PORTS_OF_AN_ADDRESS / 2 else 1
 
 
 def _curve(curve: RateCurve) -> Json:

@@ -66,9 +66,9 @@ const MOST_KEPT_BYTES: usize = 64 * 1024;
 impl Browser {
     /// Nothing is open yet.
     pub fn new(shared: &Shared, who: u64) -> Self {
-        let parallel = usize::from(shared.job.policy().parallel.max(1));
+        // The others come with the first page that has files for them.
         let connections = |scheme| match shared.job.uses(scheme) {
-            true => (0..parallel).map(|_| ClientConnection::new(scheme)).collect(),
+            true => vec![ClientConnection::new(scheme)],
             false => Vec::new(),
         };
         Browser {
@@ -343,10 +343,14 @@ impl Browser {
             progress,
         };
         let connections = if scheme == Scheme::Http { &mut self.http } else { &mut self.https };
-        if let Some((first, others)) = connections.split_first_mut() {
-            others.iter_mut().for_each(|connection| connection.join(first, shared));
+        let lanes = usize::from(shared.job.policy().parallel).min(self.files.borrow().len()).max(1);
+        if connections.len() < lanes {
+            connections.resize_with(lanes, || ClientConnection::new(scheme));
         }
-        try_join_all(connections.iter_mut().map(|connection| page.fetch(shared, connection))).await?;
+        if let Some((first, others)) = connections[..lanes].split_first_mut() {
+            others.iter_mut().for_each(|connection| connection.join(first));
+        }
+        try_join_all(connections[..lanes].iter_mut().map(|connection| page.fetch(shared, connection))).await?;
         self.keep_files(operation);
         Ok(())
     }

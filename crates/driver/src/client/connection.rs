@@ -31,6 +31,8 @@ const REQUEST_TIMEOUT: u16 = 408;
 pub struct ClientConnection {
     scheme: Scheme,
     connection: Option<Connection>,
+    /// Whether another of the user's has opened it, and counts it.
+    is_shared: bool,
     /// Messages sent on the connection.
     used: u32,
     /// The operation that sent the latest of them.
@@ -72,6 +74,7 @@ impl ClientConnection {
         ClientConnection {
             scheme,
             connection: None,
+            is_shared: false,
             used: 0,
             latest: 0,
             before: 0,
@@ -86,7 +89,7 @@ impl ClientConnection {
 
     /// Closes the connection.
     pub fn close(&mut self, shared: &Shared) {
-        if self.connection.take().is_some() {
+        if self.connection.take().is_some() && !std::mem::take(&mut self.is_shared) {
             shared.open.set(shared.open.get().saturating_sub(1));
         }
     }
@@ -111,10 +114,10 @@ impl ClientConnection {
     }
 
     /// Uses the connection of another connection as well, where the protocol allows it.
-    pub fn join(&mut self, other: &ClientConnection, shared: &Shared) {
+    pub fn join(&mut self, other: &ClientConnection) {
         if let (None, Some(Connection::Http2(http2))) = (&self.connection, &other.connection) {
             self.connection = Some(Connection::Http2(http2.clone()));
-            shared.open.set(shared.open.get() + 1);
+            self.is_shared = true;
         }
     }
 
@@ -247,9 +250,10 @@ impl ClientConnection {
             self.connecting = true;
             let opened = open(shared, self.scheme, user, &mut self.connecting).await;
             self.connecting = false;
-            self.connection = Some(opened?);
+            let (connection, is_shared) = opened?;
+            (self.connection, self.is_shared) = (Some(connection), is_shared);
             self.used = 0;
-            shared.open.set(shared.open.get() + 1);
+            shared.open.set(shared.open.get() + u64::from(!is_shared));
         }
         let Some(connection) = self.connection.as_mut() else {
             return Err(Failure::new(Fault::Driver, "no connection"));
@@ -283,24 +287,26 @@ fn intake(shared: &Shared) -> Intake {
     }
 }
 
+/// Opens a connection, or takes that of the user's other lanes; whether it is theirs.
 async fn open(
     shared: &Shared,
     scheme: Scheme,
     user: UserContext<'_>,
     connecting: &mut bool,
-) -> Result<Connection, Failure> {
+) -> Result<(Connection, bool), Failure> {
     let protocol = shared.job.policy().protocol;
     if protocol == Protocol::Null {
-        return Ok(Connection::Null);
+        return Ok((Connection::Null, false));
     }
     if protocol == Protocol::Http2 {
         return open_http2(shared, scheme, user, connecting).await;
     }
     let stream = open_stream(shared, scheme, user, connecting).await?;
-    Ok(match protocol {
+    let connection = match protocol {
         Protocol::Echo => Connection::Echo(stream),
         _ => Connection::Http1(stream),
-    })
+    };
+    Ok((connection, false))
 }
 
 /// Shares the connection of the user's other lanes, or opens one that they share from now on.
@@ -309,15 +315,15 @@ async fn open_http2(
     scheme: Scheme,
     user: UserContext<'_>,
     connecting: &mut bool,
-) -> Result<Connection, Failure> {
+) -> Result<(Connection, bool), Failure> {
     let (place, name) = if scheme == Scheme::Https { (1, "https") } else { (0, "http") };
     let mut common = user.shared_http2[place].lock().await;
     if let Some(http2) = common.get(name) {
-        return Ok(Connection::Http2(http2));
+        return Ok((Connection::Http2(http2), true));
     }
     let http2 = Http2::open(open_stream(shared, scheme, user, connecting).await?).await?;
     common.set(&http2);
-    Ok(Connection::Http2(http2))
+    Ok((Connection::Http2(http2), false))
 }
 
 /// Opens a connection's bytes, plain or over TLS.

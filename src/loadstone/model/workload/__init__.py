@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
@@ -125,14 +125,24 @@ MOST_SOURCES = 254
 """Source addresses on the loopback network: 127.0.0.1 to 127.0.0.254."""
 
 
+MOST_STREAMS, USUAL_STREAMS = 128, 100
+"""Requests of a user at a time over HTTP/2, at most and unless declared: browsers open 100 streams at once."""
+MOST_CONNECTIONS = 16
+"""Connections of a user of any other protocol, at most."""
+
+
 class Connections(Section):
     """Line and browser of a user."""
 
     protocol: Literal["http1", "http2", "echo", "imap", "null"] = Field(
         default="http1", description="`http1`, `http2`, `echo` (bytes come back), `imap` or `null` (no server at all)"
     )
-    parallel: Annotated[int, Field(ge=1, le=16)] = Field(default=2, description="a whole number from 1 to 16")
-    """Connections of a user to one server."""
+    parallel: Annotated[int, Field(ge=1, le=MOST_STREAMS)] = Field(
+        default=2,
+        description=f"a whole number from 1 to {MOST_CONNECTIONS}; over HTTP/2 from 1 to {MOST_STREAMS}, "
+        f"{USUAL_STREAMS} by default without `embedded_bytes_per_s`",
+    )
+    """Connections of a user to one server; over HTTP/2 requests at a time, on one connection."""
     page_bytes_per_s: Positive | None = Field(default=None, description="bytes per second, above 0; none for no limit")
     embedded_bytes_per_s: Positive | None = Field(
         default=None, description="bytes per second of each connection, above 0; none for no limit"
@@ -155,6 +165,19 @@ class Connections(Section):
         default=None,
         description=f"addresses that users of a server on this host come from, 1 to {MOST_SOURCES}; none for one",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_browsers(cls, section: Any) -> Any:
+        """Over HTTP/2 as many requests at a time as browsers make, unless a number or a speed of each is declared."""
+        is_http2 = isinstance(section, dict) and section.get("protocol") == "http2"
+        return {"parallel": USUAL_STREAMS, **section} if is_http2 and "embedded_bytes_per_s" not in section else section
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> Self:
+        if self.protocol != "http2" and self.parallel > MOST_CONNECTIONS:
+            raise ValueError(f"`parallel` of `{self.protocol}` is a whole number from 1 to {MOST_CONNECTIONS}")
+        return self
 
 
 class Limits(Section):
