@@ -41,7 +41,7 @@ def _overrides(option: PlacedOption, source: str) -> Iterator[Override]:
         raise UsageError(f"{source} cannot be combined with a study file. Set it in the file.")
     if place.is_table:
         yield from _of_settings(place, source, value)
-    elif isinstance(value, Mapping):
+    elif place.merges_tables and isinstance(value, Mapping):
         yield from _of_mapping(place.path, source, value)
     elif place.replaces_table:
         yield Override(source, place.path[:1], {place.path[-1]: value})

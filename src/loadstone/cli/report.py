@@ -139,7 +139,7 @@ def results(
     """List the results and studies, newest first."""
     unreadable: list[str] = []
     index = ResultIndex.load(results)
-    listed = index.newest(None if every else NEWEST + 1, unreadable)
+    listed = index.find_newest(None if every else NEWEST + 1, unreadable)
     index.save()
     shown = listed if every else listed[:NEWEST]
     if as_json:
@@ -209,7 +209,7 @@ def find_result(name: str, results: Path) -> Path:
 
 def _latest(results: Path) -> Path:
     """The newest result or study; raises StoreError where there is none, or a later command was refused."""
-    newest = next(ResultIndex(results).newest_first(), None)
+    newest = next(ResultIndex(results).sort_newest_first(), None)
     if newest is None:
         raise StoreError(f"There is no result in {results}. `loadstone demo` makes one.")
     path, listed = newest

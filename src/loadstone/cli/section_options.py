@@ -31,6 +31,8 @@ class OptionPlace:
     """Whether the option has several settings, each of which replaces that of the table."""
     replaces_table: bool = False
     """Whether the option replaces the whole table, which then has its key alone."""
+    merges_tables: bool = False
+    """Whether the option's tables replace single values of the file's."""
 
 
 PLACE = "place"
@@ -82,7 +84,7 @@ class SectionOptions:
         top = (self.table,) if self.table else ()
         for name, flag, _ in list_flags(self.section):
             if name in self.values:
-                place = OptionPlace((*top, name), replaces_table=flag.replaces_table)
+                place = OptionPlace((*top, name), replaces_table=flag.replaces_table, merges_tables=flag.merges_tables)
                 yield PlacedOption(flag.make_argument(name), self.values[name], place)
 
 
@@ -106,7 +108,7 @@ class DeclaredOptions:
                 yield name, replace(flag, help=f"{flag.help} One of: {', '.join(known)}.") if known else flag, default
 
 
-SECTION = "section"
+SECTION_KEY = "section"
 
 
 def declare_options(
@@ -115,7 +117,7 @@ def declare_options(
     """A field of a command that holds the options of a table of study files, all of them or some."""
     table, usual_panel = (section.table, section.panel) if issubclass(section, FileTable) else ("", "")
     declared = DeclaredOptions(section, table, panel or usual_panel, names or {}, frozenset(only))
-    shown: SectionOptions = field(default_factory=SectionOptions, metadata={SECTION: declared})
+    shown: SectionOptions = field(default_factory=SectionOptions, metadata={SECTION_KEY: declared})
     return shown
 
 
@@ -147,12 +149,12 @@ def callback(
     for option in fields(command):  # type: ignore[arg-type]
         if option.name in fixed:
             continue
-        if SECTION not in option.metadata:
+        if SECTION_KEY not in option.metadata:
             default = inspect.Parameter.empty if option.default is MISSING else option.default
             parameters[option.name] = _parameter(option.name, hints[option.name], default)
             owners[option.name] = option.name, "", None
             continue
-        shown = declared[option.name] = _with_section(option.metadata[SECTION], (sections or {}).get(option.name))
+        shown = declared[option.name] = _with_section(option.metadata[SECTION_KEY], (sections or {}).get(option.name))
         for name, flag, default in shown.list_flags():
             argument = flag.make_argument(name)
             parameters[argument] = _parameter(argument, _annotation(name, flag, shown.panel), _default(flag, default))

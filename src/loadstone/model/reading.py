@@ -63,6 +63,8 @@ class Flag:
     """Whether giving the option sets the field to false."""
     replaces_table: bool = False
     """Whether the option replaces all of the table in a file, and not its key alone."""
+    merges_tables: bool = False
+    """Whether the option's tables replace single values of the file's, instead of all of them."""
     parameter: str = ""
     """Name of the parameter by which studies vary the field; empty where they do not."""
 

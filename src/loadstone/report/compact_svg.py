@@ -9,7 +9,7 @@ COORDINATES = re.compile(r' d="([^"]*)"')
 FRACTION = re.compile(r"-?[0-9]+\.[0-9]+(?:e-?[0-9]+)?")
 CRISP = 'shape-rendering="crispEdges"'
 """Keeps the page from shining through between shapes that touch."""
-DIGITS = 1
+SVG_DIGITS = 1
 """Decimal places of a coordinate, in tenths of a pixel."""
 
 
@@ -19,7 +19,7 @@ def compact(picture: str) -> str:
 
 
 def _shortened(coordinates: re.Match[str]) -> str:
-    return FRACTION.sub(lambda number: f"{round(float(number[0]), DIGITS) + 0:g}", coordinates[0])
+    return FRACTION.sub(lambda number: f"{round(float(number[0]), SVG_DIGITS) + 0:g}", coordinates[0])
 
 
 def _joined(shapes: re.Match[str]) -> str:

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -31,6 +31,8 @@ LOG = 'CustomLog {folder}/access.log "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}
 class EventSettings(Section):
     """Settings of Apache's pool of threads (mpm_event)."""
 
+    module: ClassVar[str] = "mpm_event"
+
     processes: int | None = Field(default=None, ge=1, le=10_000, description="processes at most; unset: as needed")
     start: int = Field(ge=1, le=10_000, description="processes at the start")
     min_spare: int = Field(ge=1, description="least idle threads")
@@ -55,11 +57,6 @@ class EventSettings(Section):
         return self
 
     @property
-    def module(self) -> str:
-        """Name of the multi-processing module."""
-        return "mpm_event"
-
-    @property
     def most_processes(self) -> int:
         """Processes at most, whether set or as needed."""
         return self.processes or self.max // self.threads
@@ -78,6 +75,8 @@ class EventSettings(Section):
 class PreforkSettings(Section):
     """Settings of Apache's pool of processes (mpm_prefork), which PHP within the server needs."""
 
+    module: ClassVar[str] = "mpm_prefork"
+
     start: int = Field(ge=1, le=200_000, description="processes at the start")
     min_spare: int = Field(ge=1, le=200_000, description="least idle processes")
     max_spare: int = Field(ge=1, le=200_000, description="most idle processes")
@@ -94,11 +93,6 @@ class PreforkSettings(Section):
                 f"({self.max}); change them together"
             )
         return self
-
-    @property
-    def module(self) -> str:
-        """Name of the multi-processing module."""
-        return "mpm_prefork"
 
     @property
     def lines(self) -> str:
@@ -163,12 +157,12 @@ NAME, EVENT_NAME, PREFORK_NAME = "apache", "apache.event", "apache.prefork"
 Pool = EventSettings | PreforkSettings
 
 
-def event(site: Site) -> EventSettings:
+def find_event_pool(site: Site) -> EventSettings:
     """Returns the pool of threads of a site."""
     return settings_of(site, EVENT_NAME, EVENT)
 
 
-def prefork(site: Site) -> PreforkSettings:
+def find_prefork_pool(site: Site) -> PreforkSettings:
     """Returns the pool of processes of a site."""
     return settings_of(site, PREFORK_NAME, PREFORK)
 
@@ -204,7 +198,9 @@ def php_handler(site: Site) -> tuple[str, str]:
     What it keeps is also the most that each process opens, so that together they never hold more than there are.
     """
     address = f"unix:{site.folder}/{php.SOCKET}|fcgi://php"
-    max_connections = php.settings(site).children // event(site).most_processes if site.tuning is Tuning.TUNED else 0
+    max_connections = 0
+    if site.tuning is Tuning.TUNED:
+        max_connections = php.find_settings(site).children // find_event_pool(site).most_processes
     lines = (
         f'<Proxy "{address}">\n    ProxySet enablereuse=on max={max_connections}\n</Proxy>\n' if max_connections else ""
     )

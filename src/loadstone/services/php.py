@@ -107,7 +107,7 @@ def page_environment(site: Site) -> dict[str, str]:
     return {"LOADSTONE_BACKEND": site.peers[ServiceRole.BACKEND], "LOADSTONE_FILES": f"{site.folder}/{SITE}"}
 
 
-def settings(site: Site) -> FpmSettings:
+def find_settings(site: Site) -> FpmSettings:
     """Returns PHP's settings of a site."""
     return settings_of(site, NAME, SETTINGS)
 
@@ -123,7 +123,7 @@ def ini(site: Site) -> dict[str, str]:
         "session.sid_bits_per_character": "5",
         "display_errors": "0",
         "log_errors": "1",
-        **settings(site).ini,
+        **find_settings(site).ini,
     }
 
 
@@ -132,7 +132,7 @@ def kept_connections(site: Site, askers: int) -> int:
     connection until that ends: were all of them kept, users whose requests need a new one would wait for ever, so half
     of the children are left for those. Raises ServiceError when there are too few.
     """
-    spare = settings(site).children // 2
+    spare = find_settings(site).children // 2
     if askers > spare:
         raise ServiceError(
             f"{askers} server processes that keep connections to {2 * spare} PHP children would starve each other. "
@@ -148,7 +148,7 @@ def manager(site: Site) -> list[str]:
 
 def manager_configuration(site: Site) -> str:
     """Of PHP's process manager, as the user that starts it."""
-    chosen = settings(site)
+    chosen = find_settings(site)
     values = "".join(f"php_admin_value[{name}] = {value}\n" for name, value in ini(site).items())
     return (
         f"[global]\ndaemonize = no\nerror_log = /dev/stderr\npid = {site.folder}/php-fpm.pid\n"

@@ -147,14 +147,14 @@ NAME = "tomcat"
 """Of its settings."""
 
 
-def settings(site: Site) -> TomcatSettings:
+def find_settings(site: Site) -> TomcatSettings:
     """Returns Tomcat's settings of a site."""
     return settings_of(site, NAME, SETTINGS)
 
 
 def serving(site: Site, properties: Mapping[str, str], form: Distribution = PACKAGED) -> list[str]:
     """Starts it in the foreground; pages find the properties."""
-    options = settings(site).options(site.threads)
+    options = find_settings(site).options(site.threads)
     base_properties = {"catalina.base": site.folder, "catalina.home": HOME, "java.io.tmpdir": f"{site.folder}/temp"}
     java_options = [
         f"-D{name}={value}"
@@ -182,7 +182,7 @@ def folders(site: Site) -> list[str]:
 
 def server_xml(site: Site, contexts: Mapping[str, str]) -> str:
     """Over HTTP and TLS; web applications by their path, with their folder."""
-    chosen = settings(site)
+    chosen = find_settings(site)
     common = (
         f'address="{site.listen}" acceptCount="4096" maxThreads="{chosen.threads}" '
         f'maxConnections="{chosen.connections}" maxKeepAliveRequests="{chosen.requests_each}" '
@@ -224,7 +224,7 @@ def web_xml(
     """Of one application: JSP pages by the pattern that they answer, patterns of files, and patterns by servlet, which
     take files of so many bytes, in memory.
     """
-    development = "true" if settings(site).recompiles else "false"
+    development = "true" if find_settings(site).recompiles else "false"
     compile_settings = "".join(
         f"    <init-param><param-name>{name}</param-name><param-value>{value}</param-value></init-param>\n"
         for name, value in {

@@ -23,7 +23,7 @@ LARGEST_PAYLOAD = 1 << 20
 HEADER = struct.Struct(">iiiiqqd")
 """HdrHistogram's V2 encoding: cookie, length of the counts, offset, digits, lowest, highest, ratio."""
 
-Counts = npt.NDArray[np.int64]
+CountArray = npt.NDArray[np.int64]
 """A number for each place of a histogram."""
 KEPT_COUNTS = 64
 """Histograms whose counts are kept in memory: a judgement and a report read each several times."""
@@ -58,9 +58,9 @@ def _edge_s(step: int) -> float:
 
 
 @cache
-def _crowd_steps() -> Counts:
+def _crowd_steps() -> CountArray:
     """The crowd's step of each place of a histogram."""
-    steps: Counts = np.floor(CROWD_STEPS * np.log10(np.maximum(1, _bounds_us()))).astype(np.int64)
+    steps: CountArray = np.floor(CROWD_STEPS * np.log10(np.maximum(1, _bounds_us()))).astype(np.int64)
     return steps
 
 
@@ -146,13 +146,13 @@ def _counted(hdr: str) -> Iterator[tuple[int, int]]:
     return zip(_bounds_us()[places].tolist(), counts[places].tolist(), strict=True)
 
 
-def _counts(hdr: str) -> Counts:
+def _counts(hdr: str) -> CountArray:
     """The counts of all places of one encoded histogram, as many as `_bounds_us` has. Raises StoreError."""
     return np.ctypeslib.as_array(_decoded(hdr).counts).astype(np.int64)
 
 
 @cache
-def _bounds_us() -> Counts:
+def _bounds_us() -> CountArray:
     """The largest time that each place of a histogram counts, in microseconds: from the second half of a bucket on the
     places of each are twice as wide as those of the one before.
     """
@@ -160,7 +160,7 @@ def _bounds_us() -> Counts:
     places = np.arange(histogram.counts_len, dtype=np.int64)
     half = histogram.sub_bucket_half_count
     buckets = np.maximum(places // half - 1, 0)
-    bounds: Counts = ((places - buckets * half + 1) << buckets) - 1
+    bounds: CountArray = ((places - buckets * half + 1) << buckets) - 1
     return bounds
 
 

@@ -20,8 +20,8 @@ from loadstone.model.records.manifest import Manifest, Status, StudyManifest
 from loadstone.model.records.verdict import Headline, ResultVerdict, Verdict
 from loadstone.store.documents import read_bytes, write_atomic
 from loadstone.store.folder import MANIFEST, REJUDGED, VERDICT
-from loadstone.store.read import read_verdict, status_as_found, written_manifest
-from loadstone.store.study import STUDY, written_study_manifest
+from loadstone.store.read import find_status, read_verdict, read_written_manifest
+from loadstone.store.study import STUDY, read_written_study
 
 INDEX_SCHEMA = 1
 PREFIX = "results-"
@@ -137,7 +137,7 @@ class ResultIndex:
             write_atomic(file, _STORED.dump_json(StoredIndex(entries)))
             _forget_oldest(file.parent)
 
-    def newest_first(self, unreadable: list[str] | None = None) -> Iterator[tuple[Path, ListedResult]]:
+    def sort_newest_first(self, unreadable: list[str] | None = None) -> Iterator[tuple[Path, ListedResult]]:
         """All readable results and studies, each read when it is asked for. Those that cannot be read are added to
         `unreadable`, and hide no other.
         """
@@ -152,13 +152,13 @@ class ResultIndex:
                 problem = str(error)
             else:
                 problem = listed.problem
-                yield path, replace(listed, status=status_as_found(path, listed.status))
+                yield path, replace(listed, status=find_status(path, listed.status))
             if problem and unreadable is not None:
                 unreadable.append(problem)
 
-    def newest(self, count: int | None, unreadable: list[str] | None = None) -> list[tuple[Path, ListedResult]]:
+    def find_newest(self, count: int | None, unreadable: list[str] | None = None) -> list[tuple[Path, ListedResult]]:
         """The newest of them; all without a number."""
-        return list(islice(self.newest_first(unreadable), count))
+        return list(islice(self.sort_newest_first(unreadable), count))
 
     def _listed(self, path: Path, stamp: Stamp) -> ListedResult:
         """Raises StoreError where the folder's manifest cannot be read."""
@@ -216,13 +216,13 @@ def _read_listed(path: Path) -> ListedResult:
 
 
 def _listed_study(path: Path) -> ListedResult:
-    manifest = written_study_manifest(path)
+    manifest = read_written_study(path)
     workloads = tuple(workload.workload for workload in manifest.workloads)
     return replace(_listed_head(manifest), study=manifest.kind, workloads=workloads)
 
 
 def _listed_run(path: Path) -> ListedResult:
-    manifest = written_manifest(path)
+    manifest = read_written_manifest(path)
     loads = tuple(ListedLoad(each.workload, each.sessions, each.load_in_words) for each in manifest.criteria)
     workloads = tuple(load.workload for load in loads)
     listed = replace(_listed_head(manifest), target=manifest.target, loads=loads, workloads=workloads)

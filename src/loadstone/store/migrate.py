@@ -196,7 +196,7 @@ def event(old: OldDocument) -> OldDocument:
         case "interval":
             return with_connections(old)
         case "totals":
-            operations = [operation_record(totals) for totals in old["operations"]]
+            operations = [make_operation_record(totals) for totals in old["operations"]]
             sessions = {**asdict(NO_SESSIONS), **old["sessions"]}
             return {"pause": NO_TIMES, **with_connections(old), "operations": operations, "sessions": sessions}
         case _:
@@ -214,7 +214,7 @@ def find_uncounted(totals: OldDocument) -> frozenset[str]:
     return frozenset({**asdict(NO_SESSIONS), **asdict(NO_CONNECTIONS)}.keys() - counts.keys())
 
 
-def operation_record(old: OldDocument) -> OldDocument:
+def make_operation_record(old: OldDocument) -> OldDocument:
     """One operation over the steady state: up to schema 6, sums were means and counts had no record of their own.
     Schema 1 did not keep what the edges of the steady state cut off, so there is only what lay inside.
     """

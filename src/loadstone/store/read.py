@@ -49,12 +49,12 @@ def read_manifest(path: Path) -> Manifest:
 
 def as_found(path: Path, manifest: M) -> M:
     """A manifest as it stands now: one under way whose maker no longer holds its folder was interrupted."""
-    if status_as_found(path, manifest.status) is manifest.status:
+    if find_status(path, manifest.status) is manifest.status:
         return manifest
     return replace(manifest, status=Status.INTERRUPTED, reason="its process was killed before it could say so")
 
 
-def status_as_found(path: Path, written: Status) -> Status:
+def find_status(path: Path, written: Status) -> Status:
     """The status of a folder as it stands now, by the one in its manifest."""
     return Status.INTERRUPTED if written is Status.RUNNING and not locks.is_held(path) else written
 
@@ -62,10 +62,10 @@ def status_as_found(path: Path, written: Status) -> Status:
 @lru_cache(KEPT_MANIFESTS)
 def _manifest(path: Path, written_ns: int, size: int) -> Manifest:
     """The manifest as it was written; read once for each time it was written."""
-    return written_manifest(path)
+    return read_written_manifest(path)
 
 
-def written_manifest(path: Path) -> Manifest:
+def read_written_manifest(path: Path) -> Manifest:
     """The manifest of a result folder as it was written. Raises StoreError."""
     return migrated(path / MANIFEST, MANIFESTS, MANIFEST_SCHEMA, migrate.manifest)
 

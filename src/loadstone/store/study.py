@@ -93,10 +93,10 @@ def read_study_manifest(path: Path) -> StudyManifest:
 
 @lru_cache(KEPT_MANIFESTS)
 def _manifest(path: Path, written_ns: int, size: int) -> StudyManifest:
-    return written_study_manifest(path)
+    return read_written_study(path)
 
 
-def written_study_manifest(path: Path) -> StudyManifest:
+def read_written_study(path: Path) -> StudyManifest:
     """The declaration of a study folder as it was written. Raises StoreError."""
     return migrated(path / STUDY, STUDIES, STUDY_SCHEMA, migrate.study)
 

@@ -87,8 +87,8 @@ def no_indices(answers: Sequence[Answer]) -> IndexPair | None:
     return None
 
 
-def no_overview(answers: Sequence[Answer]) -> Iterator[Block]:
-    """Of kinds that show each workload by itself."""
+def show_no_overview(answers: Sequence[Answer]) -> Iterator[Block]:
+    """Yields nothing, for kinds that show each workload separately."""
     return iter(())
 
 
@@ -114,7 +114,7 @@ class StudyKind(Generic[S, A]):
     """Raises UsageError when what is asked for does not fit together."""
     blocks: Callable[[A, StudiedWorkload, Sequence[RunSummary]], Iterator[Block]]
     """What a report shows of one workload, beside its headline and its runs."""
-    overview: Callable[[Sequence[A]], Iterator[Block]] = no_overview
+    overview: Callable[[Sequence[A]], Iterator[Block]] = show_no_overview
     """What a report shows of all workloads together, before each."""
     instead_of_load: str = ""
     """Of kinds that find or bring their own load: what to say in place of --sessions and --rate."""

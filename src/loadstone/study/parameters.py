@@ -20,7 +20,7 @@ from loadstone.model.system import Station
 from loadstone.model.target import Target
 from loadstone.platforms.registry import machine_kind, platform_kinds
 from loadstone.run.spec import RunSpec
-from loadstone.services.registry import names_of, settings_by_program
+from loadstone.services.registry import list_program_settings, names_of
 from loadstone.study import changes
 from loadstone.study.changes import MachineGrid
 from loadstone.study.sections import DriverSection, LoadEntry, ProfileSection, ServerSection, TargetSection
@@ -129,7 +129,7 @@ def _chosen(choice: str, text: str) -> str:
 
 def _of_programs() -> Iterator[Parameter]:
     """Parameters of the settings of all programs, as `set.php.children`."""
-    for program, section in settings_by_program().items():
+    for program, section in list_program_settings().items():
         for name, info in section.model_fields.items():
             change = partial(changes.change_setting, program, name)
             yield Parameter(f"{OF_PROGRAMS}{program}.{name}", str(info.description), _kind_of(info), change)

@@ -321,6 +321,7 @@ class ProgramSettings(FileTable):
             "(docs/reference/settings.md). Repeatable.",
             metavar="PROGRAM.SETTING=VALUE",
             read_all=read_settings,
+            merges_tables=True,
         ),
     ] = Field(default_factory=dict, description="a table for each program, such as [set.php] with children = 50")
 

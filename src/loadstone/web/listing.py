@@ -60,7 +60,7 @@ class Listed:
 
 def rows(results: Path, query: str = "") -> list[ListRow]:
     """The list, newest first."""
-    return [row for path, listed in _index(results).newest_first() if (row := _row(path, listed)).says(query)]
+    return [row for path, listed in _index(results).sort_newest_first() if (row := _row(path, listed)).says(query)]
 
 
 @cache
@@ -132,7 +132,7 @@ def find(results: Path, name: str) -> Path:
 
 def running(results: Path) -> Path | None:
     """The run that is under way, of its own or in a study; the one begun last where there are several."""
-    listed = (each for each in _index(results).newest_first() if each[1].status is Status.RUNNING)
+    listed = (each for each in _index(results).sort_newest_first() if each[1].status is Status.RUNNING)
     alive = [run for path, result in listed for run in _under_way(path, result)]
     return max(alive)[1] if alive else None
 

@@ -49,7 +49,7 @@ def results(tmp_path: Path) -> Path:
 def listed(results: Path) -> Sequence[tuple[Path, ListedResult]]:
     """What a command lists, as a process of its own would."""
     command = ResultIndex.load(results)
-    rows = command.newest(None)
+    rows = command.find_newest(None)
     command.save()
     return rows
 
@@ -63,7 +63,7 @@ def test_the_next_command_reads_nothing_that_has_not_changed(results: Path, read
 
 
 def test_the_newest_alone_are_read(results: Path, read: list[str]) -> None:
-    assert len(ResultIndex(results).newest(1)) == len(read) == 1
+    assert len(ResultIndex(results).find_newest(1)) == len(read) == 1
 
 
 def test_a_document_that_was_replaced_by_another_of_the_same_size_and_time_is_read_again(
@@ -118,7 +118,7 @@ def test_an_unreadable_verdict_is_said_each_time(tmp_path: Path) -> None:
     for _ in range(2):
         unreadable: list[str] = []
         command = ResultIndex.load(tmp_path / "results")
-        ((_, row),) = command.newest(None, unreadable)
+        ((_, row),) = command.find_newest(None, unreadable)
         command.save()
         assert row.problem and unreadable == [row.problem]
 

@@ -8,7 +8,7 @@ from loadstone.page.blocks import Gallery
 from loadstone.page.plot import PairedBarPlot
 from loadstone.report.charts import draw
 from loadstone.study.kinds.compare.platforms.answer import PlatformPoint, PlatformsAnswer
-from loadstone.study.kinds.compare.platforms.overview import overview
+from loadstone.study.kinds.compare.platforms.overview import show_platforms
 from loadstone.study.kinds.compare.platforms.rows import SideMeans
 from loadstone.study.kinds.compare.sides import SideSearch
 from loadstone.study.summary import ComparedSide
@@ -47,7 +47,7 @@ def answer(
 
 def bars(*answers: PlatformsAnswer) -> Mapping[str, PairedBarPlot]:
     """Returns the pictures by title, each drawn once to see that it can be."""
-    galleries = [block for block in overview(answers) if isinstance(block, Gallery)]
+    galleries = [block for block in show_platforms(answers) if isinstance(block, Gallery)]
     figures = [figure for gallery in galleries for figure in gallery.figures]
     assert all(draw(figure.plot).startswith("<svg") for figure in figures)
     return {figure.title: figure.plot for figure in figures if isinstance(figure.plot, PairedBarPlot)}
@@ -80,4 +80,4 @@ def test_all_three_web_sites_have_a_bar_of_their_index() -> None:
 def test_a_workload_without_a_peak_has_no_bar() -> None:
     drawn = bars(answer("banking", 200, None))
     assert "Peaks by the first platform" not in drawn
-    assert list(overview([])) == []
+    assert list(show_platforms([])) == []

@@ -180,7 +180,7 @@ def test_static_files_have_the_published_mean_and_classes() -> None:
 @pytest.mark.parametrize("askers", [1, 4, 32])
 def test_kept_connections_leave_half_of_phps_children(askers: int) -> None:
     site = Site("/f", "10.0.0.1", tuning=Tuning.TUNED)
-    assert 1 <= php.kept_connections(site, askers) * askers <= php.settings(site).children / 2
+    assert 1 <= php.kept_connections(site, askers) * askers <= php.find_settings(site).children / 2
 
 
 def test_more_servers_than_children_are_refused() -> None:

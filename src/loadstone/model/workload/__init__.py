@@ -127,7 +127,7 @@ MOST_SOURCES = 254
 
 MOST_STREAMS, USUAL_STREAMS = 128, 100
 """Requests of a user at a time over HTTP/2, at most and unless declared: browsers open 100 streams at once."""
-MOST_CONNECTIONS = 16
+MOST_PARALLEL = 16
 """Connections of a user of any other protocol, at most."""
 
 
@@ -139,7 +139,7 @@ class Connections(Section):
     )
     parallel: Annotated[int, Field(ge=1, le=MOST_STREAMS)] = Field(
         default=2,
-        description=f"a whole number from 1 to {MOST_CONNECTIONS}; over HTTP/2 from 1 to {MOST_STREAMS}, "
+        description=f"a whole number from 1 to {MOST_PARALLEL}; over HTTP/2 from 1 to {MOST_STREAMS}, "
         f"{USUAL_STREAMS} by default without `embedded_bytes_per_s`",
     )
     """Connections of a user to one server; over HTTP/2 requests at a time, on one connection."""
@@ -175,8 +175,8 @@ class Connections(Section):
 
     @model_validator(mode="after")
     def _is_possible(self) -> Self:
-        if self.protocol != "http2" and self.parallel > MOST_CONNECTIONS:
-            raise ValueError(f"`parallel` of `{self.protocol}` is a whole number from 1 to {MOST_CONNECTIONS}")
+        if self.protocol != "http2" and self.parallel > MOST_PARALLEL:
+            raise ValueError(f"`parallel` of `{self.protocol}` is a whole number from 1 to {MOST_PARALLEL}")
         return self
 
 

@@ -13,7 +13,7 @@ SAVE_S = 30.0
 """Longest time to save a state, while the machine stands still."""
 LOAD_S = 60.0
 MIGRATION_POLL_INTERVAL_S = 0.005
-ENDED = ("completed", "failed", "cancelled")
+TRANSFER_ENDED = ("completed", "failed", "cancelled")
 """Ends of a migration (QEMU, qapi/migration.json)."""
 NO_LIMIT = 1 << 40
 """Bytes a second: beyond what any host can do."""
@@ -64,7 +64,7 @@ async def load_state(qmp: QMPClient, state: SavedState) -> None:
 
 async def _completed(qmp: QMPClient) -> None:
     """Waits until the migration has completed. Raises QMPError when it ends in another way."""
-    while (status := await _status(qmp)) not in ENDED:
+    while (status := await _status(qmp)) not in TRANSFER_ENDED:
         await asyncio.sleep(MIGRATION_POLL_INTERVAL_S)
     if status != "completed":
         raise QMPError(f"The migration of the state ended as `{status}`")
@@ -72,9 +72,9 @@ async def _completed(qmp: QMPClient) -> None:
 
 async def _ended(qmp: QMPClient) -> None:
     """Cancels the migration where it is still under way: before that the machine cannot go on."""
-    if await _status(qmp) not in ENDED:
+    if await _status(qmp) not in TRANSFER_ENDED:
         await qmp.execute("migrate_cancel")
-        while await _status(qmp) not in ENDED:
+        while await _status(qmp) not in TRANSFER_ENDED:
             await asyncio.sleep(MIGRATION_POLL_INTERVAL_S)
 
 

@@ -58,7 +58,7 @@ def program(site: Site) -> Program:
 
 def configuration(site: Site) -> str:
     """Of one mechanism."""
-    root, pool = f"{site.folder}/{SITE}", apache.event(site)
+    root, pool = f"{site.folder}/{SITE}", apache.find_event_pool(site)
     files = f"DocumentRoot {root}\n{apache.readable(root)}"
     match site.mechanism:
         case Mechanism.MODULE:
@@ -77,7 +77,7 @@ def configuration(site: Site) -> str:
             return apache.http(site, pool, ("proxy", "proxy_fcgi"), files + content)
         case Mechanism.PHP_MODULE:
             content = f"AddType {mod_php.MODULE} .php\n{mod_php.loading(site)}"
-            return apache.http(site, apache.prefork(site), (), files + content)
+            return apache.http(site, apache.find_prefork_pool(site), (), files + content)
     return apache.http(site, pool, (), files)
 
 

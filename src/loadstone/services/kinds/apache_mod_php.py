@@ -20,7 +20,7 @@ def program(site: Site) -> Program:
 
 def configuration(site: Site) -> str:
     """PHP is no program that threads could share, so each request has a process."""
-    pool, loaded = apache.prefork(site), mod_php.loading(site)
+    pool, loaded = apache.find_prefork_pool(site), mod_php.loading(site)
     return apache_php.configuration(site, pool, (), mod_php.MODULE, loaded)
 
 

@@ -24,7 +24,7 @@ def configuration(site: Site) -> str:
     """With threads, which PHP's own processes allow."""
     handler, lines = apache.php_handler(site)
     extra = f"{lines}{apache.php_status(handler)}"
-    return apache_php.configuration(site, apache.event(site), ("proxy", "proxy_fcgi"), handler, extra)
+    return apache_php.configuration(site, apache.find_event_pool(site), ("proxy", "proxy_fcgi"), handler, extra)
 
 
 KIND = ServiceKind(

@@ -18,16 +18,16 @@ CONNECTIONS = 64
 DATA = "mariadb"
 NAME = "mariadb"
 """Of its settings."""
-Size = Annotated[str, Field(pattern=r"^[0-9]{1,9}[KMG]?$")]
+_Size = Annotated[str, Field(pattern=r"^[0-9]{1,9}[KMG]?$")]
 
 
 class MariadbSettings(Section):
     """Settings of MariaDB; those that are unset are as distributed. The names are its own."""
 
     max_connections: int = Field(default=CONNECTIONS, ge=10, le=100_000, description="connections at once, at most")
-    innodb_buffer_pool_size: Size | None = Field(default=None, description="memory for cached pages, such as 1G")
-    innodb_log_file_size: Size | None = Field(default=None, description="size of the log, such as 512M")
-    innodb_log_buffer_size: Size | None = Field(
+    innodb_buffer_pool_size: _Size | None = Field(default=None, description="memory for cached pages, such as 1G")
+    innodb_log_file_size: _Size | None = Field(default=None, description="size of the log, such as 512M")
+    innodb_log_buffer_size: _Size | None = Field(
         default=None, description="memory for log that is not yet written, such as 16M"
     )
     innodb_flush_log_at_trx_commit: Literal[0, 1, 2] | None = Field(
@@ -39,7 +39,7 @@ class MariadbSettings(Section):
     innodb_io_capacity: int | None = Field(default=None, ge=100, description="writes a second in the background")
     thread_cache_size: int | None = Field(default=None, ge=0, le=16_384, description="threads kept for connections")
     table_open_cache: int | None = Field(default=None, ge=1, le=1 << 20, description="open tables at most")
-    tmp_table_size: Size | None = Field(default=None, description="largest temporary table in memory, such as 64M")
+    tmp_table_size: _Size | None = Field(default=None, description="largest temporary table in memory, such as 64M")
 
     @property
     def options(self) -> dict[str, str]:
@@ -48,7 +48,7 @@ class MariadbSettings(Section):
 
 
 SETTINGS = {tuning: MariadbSettings() for tuning in Tuning}
-FIXED = {
+ALWAYS_SET = {
     "skip-name-resolve": "1",
     # Who only looks whether it is there counts as a broken connection, and after a hundred would be shut out.
     "max-connect-errors": "1000000",
@@ -60,7 +60,7 @@ def program(site: Site) -> Program:
     """An empty database is made first; its user and database with its first start."""
     data = f"{site.folder}/{DATA}"
     settings = {"datadir": data, "socket": f"{site.folder}/mariadb.sock", "init-file": f"{site.folder}/{FIRST}"}
-    settings |= {"bind-address": site.listen, "port": str(site.port), **FIXED}
+    settings |= {"bind-address": site.listen, "port": str(site.port), **ALWAYS_SET}
     settings |= settings_of(site, NAME, SETTINGS).options
     server = [PROGRAM, "--no-defaults", *(f"--{name}={value}" for name, value in settings.items())]
     installing = [INSTALLER, "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal"]

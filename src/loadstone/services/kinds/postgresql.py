@@ -19,21 +19,21 @@ CONNECTIONS = 64
 DATA = "postgresql"
 NAME = "postgresql"
 """Of its settings."""
-Size = Annotated[str, Field(pattern=r"^[0-9]{1,9}(kB|MB|GB)$")]
+_Size = Annotated[str, Field(pattern=r"^[0-9]{1,9}(kB|MB|GB)$")]
 
 
 class PostgresqlSettings(Section):
     """Settings of PostgreSQL; those that are unset are as distributed. The names are its own."""
 
     max_connections: int = Field(default=CONNECTIONS, ge=10, le=10_000, description="connections at once, at most")
-    shared_buffers: Size | None = Field(default=None, description="memory for cached pages, such as 1GB")
-    effective_cache_size: Size | None = Field(
+    shared_buffers: _Size | None = Field(default=None, description="memory for cached pages, such as 1GB")
+    effective_cache_size: _Size | None = Field(
         default=None, description="size of all caches that the planner assumes, such as 4GB"
     )
-    work_mem: Size | None = Field(default=None, description="memory of a sort or hash, such as 16MB")
-    maintenance_work_mem: Size | None = Field(default=None, description="memory of maintenance, such as 256MB")
-    wal_buffers: Size | None = Field(default=None, description="memory for log that is not yet written, such as 16MB")
-    max_wal_size: Size | None = Field(default=None, description="log between two checkpoints at most, such as 4GB")
+    work_mem: _Size | None = Field(default=None, description="memory of a sort or hash, such as 16MB")
+    maintenance_work_mem: _Size | None = Field(default=None, description="memory of maintenance, such as 256MB")
+    wal_buffers: _Size | None = Field(default=None, description="memory for log that is not yet written, such as 16MB")
+    max_wal_size: _Size | None = Field(default=None, description="log between two checkpoints at most, such as 4GB")
     checkpoint_timeout: Annotated[str, Field(pattern=r"^[0-9]{1,5}(s|min|h)$")] | None = Field(
         default=None, description="time between two checkpoints at most, such as 15min"
     )

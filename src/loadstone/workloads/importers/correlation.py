@@ -18,7 +18,7 @@ from loadstone.workloads.importers.answer_index import AnswerIndex
 from loadstone.workloads.importers.answers import text_of
 from loadstone.workloads.importers.har import HarExchange
 from loadstone.workloads.importers.recorded_request import LEAST_PASSWORD, is_password
-from loadstone.workloads.importers.rules import Rule, cookie_rules, forms_of_word, rules_of
+from loadstone.workloads.importers.rules import Rule, cookie_rules, list_word_forms, rules_of
 from loadstone.workloads.importers.steps import Leaf, Step
 from loadstone.workloads.importers.tokens import TIMES, UUID, between_tokens, is_token, moment_of, tokens_within
 from loadstone.workloads.writing import literal, name_of
@@ -414,7 +414,7 @@ class _Search:
 
     def _earlier(self, number: int, value: str) -> Sequence[int]:
         """Numbers of the steps before one whose answers may hold a value, the latest first."""
-        held = [self.index.holding(form) for form in forms_of_word(value)]
+        held = [self.index.find_holding(form) for form in list_word_forms(value)]
         if not held or None in held:
             return range(number - 1, -1, -1)
         known = self.lost.union(*(numbers for numbers in held if numbers))

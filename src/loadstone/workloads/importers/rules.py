@@ -43,7 +43,7 @@ def _of_base64(text: str) -> str:
         return text
 
 
-def forms_of_word(value: str) -> tuple[str, ...]:
+def list_word_forms(value: str) -> tuple[str, ...]:
     """Texts one of which stands in every answer that a rule finds a value in; none where that is not known."""
     return (value, _to_base64(value)) if PLAIN.fullmatch(value) else ()
 

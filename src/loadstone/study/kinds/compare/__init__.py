@@ -2,7 +2,7 @@
 
 from loadstone.study.kind import StudyKind
 from loadstone.study.kinds.compare.answer import AnyAnswer, indices
-from loadstone.study.kinds.compare.page import blocks, overview
+from loadstone.study.kinds.compare.page import blocks, show_overview
 from loadstone.study.kinds.compare.question import make, promise
 from loadstone.study.kinds.compare.section import CompareSection
 
@@ -20,7 +20,7 @@ KIND: StudyKind[CompareSection, AnyAnswer] = StudyKind(
     answer=AnyAnswer,  # type: ignore[arg-type]
     make=make,
     blocks=blocks,
-    overview=overview,
+    overview=show_overview,
     indices=indices,
     promise=promise,
     rank=4,

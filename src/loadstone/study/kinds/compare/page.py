@@ -9,9 +9,9 @@ from loadstone.study.kinds.compare.loads import page as loads_page
 from loadstone.study.kinds.compare.loads.answer import CompareAnswer
 from loadstone.study.kinds.compare.peaks import page as peaks_page
 from loadstone.study.kinds.compare.peaks.answer import PeaksAnswer
-from loadstone.study.kinds.compare.platforms import overview as platforms_overview
 from loadstone.study.kinds.compare.platforms import page as platforms_page
 from loadstone.study.kinds.compare.platforms.answer import PlatformsAnswer
+from loadstone.study.kinds.compare.platforms.overview import show_platforms
 from loadstone.study.parameters import RunSettings
 from loadstone.study.settings import write_settings
 from loadstone.study.summary import RunSummary
@@ -29,9 +29,9 @@ def blocks(answer: AnyAnswer, workload: StudiedWorkload, runs: Sequence[RunSumma
             yield from platforms_page.blocks(answer)
 
 
-def overview(answers: Sequence[AnyAnswer]) -> Iterator[Block]:
+def show_overview(answers: Sequence[AnyAnswer]) -> Iterator[Block]:
     """Yields what is shown of all workloads together, where platforms were compared."""
-    return platforms_overview.overview([answer for answer in answers if isinstance(answer, PlatformsAnswer)])
+    return show_platforms([answer for answer in answers if isinstance(answer, PlatformsAnswer)])
 
 
 def _settings(settings: RunSettings) -> str:

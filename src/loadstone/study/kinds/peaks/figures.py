@@ -13,7 +13,7 @@ from loadstone.study.metrics import METRICS
 from loadstone.study.search.answer import SearchedLoad
 from loadstone.study.settings import write_value
 
-Rows = list[dict[str, Any]]
+DrawnRows = list[dict[str, Any]]
 """Flat records that a plot draws."""
 ONE_MACHINE = "one machine"
 """Series of points that differ in the CPUs of their only machine."""
@@ -33,7 +33,7 @@ def figures(answer: PeaksOverAnswer) -> Iterator[Figure]:
     yield from _curves(answer)
 
 
-def grid_of(point: PeakPoint) -> MachineGrid | None:
+def find_grid(point: PeakPoint) -> MachineGrid | None:
     """Returns how many machines of how many CPUs a point has, by its parameter `machines`; None where it has none."""
     grid = point.at.get("machines")
     return grid if isinstance(grid, MachineGrid) else None
@@ -41,11 +41,11 @@ def grid_of(point: PeakPoint) -> MachineGrid | None:
 
 def cpus(point: PeakPoint) -> int:
     """Counts the CPUs of all machines of a point; 0 where its parameters do not say."""
-    grid = grid_of(point)
+    grid = find_grid(point)
     return grid.count * grid.cpus if grid is not None else 0
 
 
-def response_of(answer: PeaksOverAnswer) -> tuple[str, str]:
+def choose_response(answer: PeaksOverAnswer) -> tuple[str, str]:
     """Returns name and title of the one response time that curves are of: weighted by the mix where each kind of
     operation has its limit.
     """
@@ -106,7 +106,7 @@ def _over_cpus(answer: PeaksOverAnswer, points: Sequence[PeakPoint]) -> Iterator
 
 def _series_of_cpus(points: Sequence[PeakPoint]) -> Iterator[tuple[str, list[PeakPoint]]]:
     """Yields points that differ in their number of CPUs alone: of one machine, and of machines of the same size."""
-    sized = sorted((point for point in points if grid_of(point) is not None), key=cpus)
+    sized = sorted((point for point in points if find_grid(point) is not None), key=cpus)
     for platform in dict.fromkeys(map(_platform, sized)):
         beside = [point for point in sized if _platform(point) == platform]
         suffix = f", {platform}" if platform else ""
@@ -119,19 +119,19 @@ def _series_of_cpus(points: Sequence[PeakPoint]) -> Iterator[tuple[str, list[Pea
 
 
 def _grid(point: PeakPoint) -> MachineGrid:
-    grid = grid_of(point)
+    grid = find_grid(point)
     assert grid is not None, "a point without machines is in no series"
     return grid
 
 
-def _scaling(name: str, group: Sequence[PeakPoint]) -> Rows:
+def _scaling(name: str, group: Sequence[PeakPoint]) -> DrawnRows:
     least, peak = cpus(group[0]), group[0].search.peak or 1.0
     return [{"x": cpus(point) / least, "y": (point.search.peak or 0.0) / peak, "series": name} for point in group]
 
 
 def _curves(answer: PeaksOverAnswer) -> Iterator[Figure]:
     """Yields response time over the CPU that is used, then response time and CPU over the load."""
-    response, title = response_of(answer)
+    response, title = choose_response(answer)
     used = _rows(answer, lambda _, load: _mean(load, "server_cpu"), lambda _, load: _mean(load, response))
     if used:
         plot = Plot("CPU of the system, cores", METRICS[response].axis_title, used, used)
@@ -149,10 +149,10 @@ def _curves(answer: PeaksOverAnswer) -> Iterator[Figure]:
             yield Figure(name, caption, Plot(AXIS[answer.load], axis, drawn, drawn, marks=marks))
 
 
-Value = Callable[[PeakPoint, SearchedLoad], float | None]
+LoadValue = Callable[[PeakPoint, SearchedLoad], float | None]
 
 
-def _rows(answer: PeaksOverAnswer, x: Value, y: Value) -> Rows:
+def _rows(answer: PeaksOverAnswer, x: LoadValue, y: LoadValue) -> DrawnRows:
     """Lists a row for each load up to the peak of its point that has both values."""
     return [
         {"x": across, "y": up, "series": point.label}

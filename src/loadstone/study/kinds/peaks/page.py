@@ -7,7 +7,7 @@ from loadstone.model.numbers import number
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Column, ColumnKind, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.study.kinds.peaks.answer import PeakPoint, PeakRatio, PeaksOverAnswer, platforms
-from loadstone.study.kinds.peaks.figures import cpus, figures, response_of
+from loadstone.study.kinds.peaks.figures import choose_response, cpus, figures
 from loadstone.study.search.page import SEARCH_COLUMNS, search_cells
 from loadstone.study.settings import write_value
 from loadstone.study.summary import RunSummary
@@ -38,7 +38,7 @@ def blocks(answer: PeaksOverAnswer, workload: StudiedWorkload, runs: Sequence[Ru
 
 def _up_and_out(answer: PeaksOverAnswer) -> Iterator[Block]:
     """Response times of points that have as many CPUs in other machines, where they use as many of them."""
-    metric, title = response_of(answer)
+    metric, title = choose_response(answer)
     rows = []
     for index, over in enumerate(answer.points):
         for under in answer.points[:index]:

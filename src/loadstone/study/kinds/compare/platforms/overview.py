@@ -19,7 +19,7 @@ NOTE = (
 Sides = tuple[float | None, float | None]
 
 
-def overview(answers: Sequence[PlatformsAnswer]) -> Iterator[Block]:
+def show_platforms(answers: Sequence[PlatformsAnswer]) -> Iterator[Block]:
     """Yields the peaks and the response times of all workloads, each normalised; nothing where nothing has a ratio."""
     figures = [figure for figure in (_peaks(answers), _response_times(answers)) if figure is not None]
     if figures:
