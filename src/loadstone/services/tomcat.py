@@ -104,7 +104,7 @@ class TomcatSettings(Section):
     recompiles: bool = Field(description="whether pages are compiled again when their sources change")
     access_log: bool = Field(description="whether each request is logged")
 
-    def options(self, processors: int) -> list[str]:
+    def list_options(self, processors: int) -> list[str]:
         """Options of the Java machine on so many processors."""
         heap = [f"-Xms{self.heap_mib}m", f"-Xmx{self.heap_mib}m"] if self.heap_mib else []
         collector = [f"-XX:+Use{COLLECTORS[self.collector]}GC"] if self.collector else []
@@ -154,7 +154,7 @@ def find_settings(site: Site) -> TomcatSettings:
 
 def serving(site: Site, properties: Mapping[str, str], form: Distribution = PACKAGED) -> list[str]:
     """Starts it in the foreground; pages find the properties."""
-    options = find_settings(site).options(site.threads)
+    options = find_settings(site).list_options(site.threads)
     base_properties = {"catalina.base": site.folder, "catalina.home": HOME, "java.io.tmpdir": f"{site.folder}/temp"}
     java_options = [
         f"-D{name}={value}"

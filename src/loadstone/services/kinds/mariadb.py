@@ -41,8 +41,7 @@ class MariadbSettings(Section):
     table_open_cache: int | None = Field(default=None, ge=1, le=1 << 20, description="open tables at most")
     tmp_table_size: _Size | None = Field(default=None, description="largest temporary table in memory, such as 64M")
 
-    @property
-    def options(self) -> dict[str, str]:
+    def list_options(self) -> dict[str, str]:
         """Options of the server's command line."""
         return {name.replace("_", "-"): str(value) for name, value in self.model_dump(exclude_none=True).items()}
 
@@ -61,7 +60,7 @@ def program(site: Site) -> Program:
     data = f"{site.folder}/{DATA}"
     settings = {"datadir": data, "socket": f"{site.folder}/mariadb.sock", "init-file": f"{site.folder}/{FIRST}"}
     settings |= {"bind-address": site.listen, "port": str(site.port), **ALWAYS_SET}
-    settings |= settings_of(site, NAME, SETTINGS).options
+    settings |= settings_of(site, NAME, SETTINGS).list_options()
     server = [PROGRAM, "--no-defaults", *(f"--{name}={value}" for name, value in settings.items())]
     installing = [INSTALLER, "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal"]
     return Program(

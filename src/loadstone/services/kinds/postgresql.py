@@ -43,8 +43,7 @@ class PostgresqlSettings(Section):
     huge_pages: Literal["on", "off", "try"] | None = Field(default=None, description="whether huge pages are used")
     random_page_cost: float | None = Field(default=None, ge=0, le=1e6, description="planner's cost of a random page")
 
-    @property
-    def options(self) -> list[str]:
+    def list_options(self) -> list[str]:
         """Options of the server's command line."""
         chosen = self.model_dump(exclude_none=True)
         return [word for name, value in chosen.items() for word in ("-c", f"{name}={value}")]
@@ -57,7 +56,7 @@ def program(site: Site) -> Program:
     """An empty database is made first."""
     data = f"{site.folder}/{DATA}"
     server = ["postgres", "-D", data, "-h", site.listen, "-p", str(site.port), "-k", ""]
-    server += settings_of(site, NAME, SETTINGS).options
+    server += settings_of(site, NAME, SETTINGS).list_options()
     command = shell(f"{PROGRAMS}; exec {shlex.join([*NOT_ROOT, *server])}")
     version = shell(f"{PROGRAMS}; postgres --version")
     return Program(command, prepare=[_preparing(data)], wait=_waiting(site), version=version)
