@@ -54,9 +54,8 @@ class FpmSettings(Section):
             )
         return self
 
-    @property
-    def pool(self) -> str:
-        """Lines that say how many children there are."""
+    def list_pool_lines(self) -> str:
+        """Returns the lines that say how many children there are."""
         lines = f"pm = {self.manager}\n"
         if self.manager == "dynamic":
             lines += f"pm.start_servers = {self.start}\npm.min_spare_servers = {self.min_spare}\n"
@@ -153,7 +152,7 @@ def manager_configuration(site: Site) -> str:
     return (
         f"[global]\ndaemonize = no\nerror_log = /dev/stderr\npid = {site.folder}/php-fpm.pid\n"
         f"[sites]\nuser = root\ngroup = root\nlisten = {site.folder}/{SOCKET}\nlisten.backlog = {chosen.waiting}\n"
-        f"listen.mode = 0666\npm.status_path = {PHP_STATUS}\npm.max_children = {chosen.children}\n{chosen.pool}"
+        f"listen.mode = 0666\npm.status_path = {PHP_STATUS}\npm.max_children = {chosen.children}\n{chosen.list_pool_lines()}"
         f"catch_workers_output = yes\n{values}"
     )
 
