@@ -46,7 +46,10 @@ def _is_below(process: psutil.Process, others: set[int]) -> bool:
         return False  # it is gone
 
 
-COMMANDS = ("RUN", "TILES", "TILES_SEARCH", "COMPARE", "FAILOVER", "PEAKS", "PREDICT", "REPEAT", "SEARCH", "SWEEP")
+COMMANDS = (
+    *("RUN", "TILES", "TILES_SEARCH", "COMPARE", "FAILOVER", "PEAKS", "PREDICT", "PROTECTION", "REPEAT", "SEARCH"),
+    "SWEEP",
+)
 NO_REPORT = {f"LOADSTONE_{name}_REPORT": "false" for name in COMMANDS}
 """Environment of commands whose report a test does not look at: a report takes as long as a short run."""
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Annotated
 
@@ -24,6 +24,7 @@ from loadstone.platforms.vm.accelerator import remembered, stored_accelerator_fi
 from loadstone.platforms.vm.settings import Accelerator
 from loadstone.services.registry import service_kinds, service_roles
 from loadstone.testbed.software import has_file
+from loadstone.tools.registry import find_tools
 
 REASON_LETTERS = 90
 """Letters of a reason that a table shows."""
@@ -80,22 +81,20 @@ def _platforms() -> Iterator[Advice]:
 
 
 def _services() -> Iterator[tuple[str, list[str]]]:
-    """Every service that is not ours, by its role and name, with the packages that it misses here."""
+    """Yields every service and tool that takes other programs, with the packages that it misses here."""
     for role in service_roles():
         for name, kind in service_kinds(role).items():
-            if name != EMBEDDED:
-                every = [kind.needs, *kind.mechanisms.values()]
-                yield (
-                    f"{role} {name}",
-                    sorted(
-                        {
-                            package
-                            for packages in every
-                            for program, package in packages.items()
-                            if not has_file(program)
-                        }
-                    ),
-                )
+            if kind.needs or kind.mechanisms:
+                title = role if name == EMBEDDED else f"{role} {name}"
+                yield title, _missing(kind.needs, *kind.mechanisms.values())
+    for name, tool in find_tools().items():
+        yield f"tool {name}", _missing(tool.needs)
+
+
+def _missing(*needs: Mapping[str, str]) -> list[str]:
+    """Returns the packages of which this host lacks a file."""
+    pairs = [pair for packages in needs for pair in packages.items()]
+    return sorted({package for pattern, package in pairs if not has_file(pattern)})
 
 
 def _software() -> Iterator[Advice]:

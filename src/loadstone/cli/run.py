@@ -23,7 +23,7 @@ from loadstone.model.system import Clock, Reference
 from loadstone.run.executor import Listener
 from loadstone.run.spec import Joining, RunSpec
 from loadstone.study.declaration import Declaration
-from loadstone.study.resolve import resolve
+from loadstone.study.resolve import add_usual_loads, resolve
 from loadstone.study.sections import StudyHeader
 from loadstone.workloads.catalogue import FILE, is_shipped_folder
 from loadstone.workloads.look import GOOD_S, TOLERABLE_S, is_address, look_at
@@ -99,7 +99,7 @@ class RunCommand(WorkloadOptions, SingleRunOptions):
         )
 
     def _spec(self, names: Sequence[str]) -> RunSpec:
-        declared = self.declare(names)
+        declared = add_usual_loads(self.declare(names))
         if not declared.is_loaded:
             raise UsageError(NO_LOAD)
         spec = self._resolve(declared)
@@ -107,7 +107,7 @@ class RunCommand(WorkloadOptions, SingleRunOptions):
         return replace(spec, parts=parts, together=spec.together or len(parts) > len(spec.parts))
 
     def _spec_of_file(self, file: Path) -> RunSpec:
-        declared = self.read_file(file)
+        declared = add_usual_loads(self.read_file(file))
         if not declared.is_loaded:
             raise UsageError(
                 f"{file} defines no load of its own. Run one of its studies: {', '.join(declared.questions)}."

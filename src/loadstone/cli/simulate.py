@@ -16,7 +16,7 @@ from loadstone.model.load import MOST_SESSIONS, make_load, read_process
 from loadstone.model.records.simulation import Simulated
 from loadstone.run.simulate import simulate as play
 from loadstone.study.sections import DriverSection, LoadEntry
-from loadstone.workloads import load as load_workload
+from loadstone.workloads import load_with_users
 from loadstone.workloads.shares import shares
 
 
@@ -39,7 +39,7 @@ def simulate(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Simulate a workload's schedule in virtual time against a modelled server, without sockets."""
-    declared = load_workload(workload)
+    declared = load_with_users(workload)
     load = make_load(sessions, rate, None, read_process(arrivals))
     result = asyncio.run(play(declared, load, seconds, seed, server, len(os.sched_getaffinity(0))))
     cycles = _cycles(result)

@@ -12,26 +12,34 @@ from loadstone.cli.exits import BY_VERDICT, Exit
 from loadstone.cli.live import StudyView
 from loadstone.cli.options import RESULT, WorkloadOptions
 from loadstone.cli.outlook import tell_study
-from loadstone.cli.screen import out, say
+from loadstone.cli.screen import out, say, warn
 from loadstone.cli.section_options import SectionOptions, callback, declare_options, place_option
 from loadstone.cli.specs import study_file
 from loadstone.judge.score import DISCLAIMER, NAME
-from loadstone.model.errors import UsageError
+from loadstone.model.errors import LoadstoneError, UsageError
 from loadstone.model.records.manifest import Status, StudyManifest
 from loadstone.model.records.verdict import worst
 from loadstone.report.studied_system import ran_on
+from loadstone.run.spec import RunSpec, WorkloadLoad
+from loadstone.run.workload_run import WorkloadRun
 from loadstone.store.study import read_answer, read_study_manifest
 from loadstone.study.base import WorkloadRuns
 from loadstone.study.declaration import Declaration
 from loadstone.study.kind import StudyAnswer, StudySection
 from loadstone.study.question import Answer
 from loadstone.study.registry import AnyStudyKind, study_kinds
-from loadstone.study.resolve import resolve
+from loadstone.study.resolve import add_usual_loads, resolve
 from loadstone.study.runner import run_study
 from loadstone.study.spec import StudySpec, questions
 from loadstone.workloads import expanded
 
 QUESTION = "Question"
+OMITTED_NOTE = "left out"
+"""Note with the usual workloads that cannot run here."""
+USUAL_NAME = "suite"
+"""Name of a study of its kind's usual workloads."""
+QUICK_PROFILE = "brief"
+"""Profile of studies that are asked for in their quick form."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +58,14 @@ class StudyCommand(WorkloadOptions):
 
     @property
     def workloads(self) -> list[str]:
-        """What is named, in either way."""
-        return expanded([*(self.names or ()), *filter(None, (self.workload or "").split(","))])
+        """What is named, in either way; those of the kind where nothing is named."""
+        named = expanded([*(self.names or ()), *filter(None, (self.workload or "").split(","))])
+        return named or list(self.kind.workloads)
+
+    @property
+    def has_usual_workloads(self) -> bool:
+        """Whether its workloads are those of its kind, since none is named."""
+        return not self.names and not self.workload
 
     def execute(self) -> Exit:
         """Runs the study and reports it; returns what the shell is told. Raises LoadstoneError."""
@@ -59,10 +73,16 @@ class StudyCommand(WorkloadOptions):
             raise UsageError("Name a workload or a study file. `loadstone workloads` lists the built-in workloads.")
         file = study_file(self.workloads)
         section, declared = self._declared() if file is None else self._of_file(file)
+        if not section.brings_load:
+            declared = add_usual_loads(declared)
+        if section.is_quick:
+            declared = replace(declared, profile=declared.profile.model_copy(update={"name": QUICK_PROFILE}))
         spec = resolve(declared, self.results, self.hosts(), self.tags)
         spec = replace(spec, name=self.name or spec.name)
         if spec.together:
             raise UsageError("A study runs its workloads one after another. Remove `together`.")
+        if file is None and self.has_usual_workloads:
+            spec = self.omit_impossible(section, spec)
         workloads = [part.workload for part in spec.parts]
         load = spec.parts[0].load if declared.is_loaded else None
         plan = questions(self.kind, section, workloads, spec.profile, load)
@@ -81,6 +101,32 @@ class StudyCommand(WorkloadOptions):
             if name in changed:
                 raise UsageError(f"This study sets --{name} itself. Use {instead}.")
         return section, declared
+
+    def omit_impossible(self, section: StudySection, spec: RunSpec) -> RunSpec:
+        """Returns the study of those workloads that can run here, with the others among its notes. Raises UsageError
+        without any.
+        """
+        reasons = {part.workload.name: self._obstacle(section, spec, part) for part in spec.parts}
+        left_out = {name: reason for name, reason in reasons.items() if reason}
+        for name, reason in left_out.items():
+            warn(f"{name} is left out. {reason}")
+        parts = tuple(part for part in spec.parts if part.workload.name not in left_out)
+        if not parts:
+            raise UsageError("None of the usual workloads can run here. Install what is missing, or name a workload.")
+        notes = {**spec.notes, OMITTED_NOTE: ", ".join(left_out)} if left_out else spec.notes
+        return replace(spec, name=self.name or USUAL_NAME, parts=parts, notes=notes)
+
+    def _obstacle(self, section: StudySection, spec: RunSpec, part: WorkloadLoad) -> str:
+        """Why a workload's runs cannot be made here; empty where they can."""
+        (question,) = questions(self.kind, section, [part.workload], spec.profile, part.load).questions
+        try:
+            for request in question.requests()[:2]:
+                run = WorkloadRun(WorkloadRuns(spec).make_spec(request, Path()))
+                run.check()
+                run.check_software()
+        except LoadstoneError as error:
+            return str(error)
+        return ""
 
     def _of_file(self, file: Path) -> tuple[StudySection, Declaration]:
         name, declared = self.kind.name, self.read_file(file)

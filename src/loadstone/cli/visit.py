@@ -20,7 +20,7 @@ from loadstone.model.workload import Workload
 from loadstone.report.har import as_har, fields_of, status_of
 from loadstone.run.reason import reason_of
 from loadstone.run.visit import MOST_OPERATIONS, VisitedOperation, visit
-from loadstone.workloads import load
+from loadstone.workloads import load_with_users
 
 SHOWN = 400
 """Letters that are shown of a body that was not what it should be."""
@@ -75,7 +75,7 @@ def try_(
 
     Stops at the first operation that fails and suggests a remedy; the exit code is then 1.
     """
-    workload = load(site)
+    workload = load_with_users(site)
     if workload.connections.protocol not in ("http1", "http2"):
         raise UsageError(f"`{workload.name}` uses {workload.connections.protocol}. `loadstone try` supports HTTP only.")
     goal = Access(authority, not insecure, cert, key).make_target(target)

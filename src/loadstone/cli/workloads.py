@@ -29,6 +29,7 @@ from loadstone.model.workload.mix import MixKind
 from loadstone.model.workload.operation import Operation, RateLimit
 from loadstone.run.driver import check_plan
 from loadstone.run.plan import Part, Timing, embedded_files, make_plan
+from loadstone.run.tool_job import read_tool_settings
 from loadstone.run.verify import USERS, Verified, verify
 from loadstone.workloads import load, shipped
 from loadstone.workloads.importers.correlation import CREDENTIALS, Place
@@ -87,6 +88,8 @@ def show(
 def check(name: Annotated[str, typer.Argument(help="Workload to check (folder or name).")]) -> None:
     """Validate a workload's declaration and print every problem with file, line and remedy."""
     workload = load(name)
+    if workload.tool is not None:
+        read_tool_settings(workload.tool)
     check_plan(make_plan([Part(workload, Population(1))], Timing(Phases(0, 0, 1, 0))))
     out.print(f"{workload.folder / 'workload.toml'}: no problem, {len(workload.operations)} operations")
     _print_variables(workload)
@@ -286,7 +289,7 @@ def _operations(workload: Workload) -> Table:
         table.add_row(
             name,
             f"{100 * mix.operations[name]:.2f}",
-            f"{operation.method} {operation.path}{secure}",
+            operation.path if workload.tool else f"{operation.method} {operation.path}{secure}",
             str(len(files)),
             str(known + (operation.document_bytes or 0) or ""),
             f"{conditional:.0f}" if files else "",
@@ -326,6 +329,9 @@ def _print_rules(workload: Workload) -> None:
                 [f"leaves {100 * gone:.3g}"] * (gone > 1e-9)
             )
             out.print(f"            {state}: {', '.join(parts)}")
+    if workload.tool is not None:
+        settings = ", ".join(f"{name} {value}" for name, value in workload.tool.settings.items())
+        out.print(f"Tool        {workload.tool.name}{': ' * bool(settings)}{settings}")
     cap = f", at most {pacing.cap_s:g} s" if pacing.cap_s else ""
     kind = "think time" if pacing.kind == "think" else "cycle time"
     paused = f"before {100 * mix.paused:.2f} % of the operations"

@@ -17,9 +17,14 @@ need once, even where limits are so short that their share is less."""
 def checks(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """All rules about one iteration's driver."""
     yield from if_disclosed(figures.is_disclosed, [*_lag(criteria, figures), _cpu(criteria, figures)])
+    yield from check_host(criteria, figures)
+    yield from _placed(figures)
+
+
+def check_host(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    """Rules about the host alone, whatever generates the load."""
     yield from _machine(figures)
     yield from _foreign(criteria, figures)
-    yield from _placed(figures)
 
 
 def _lag(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:

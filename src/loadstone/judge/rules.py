@@ -39,6 +39,9 @@ def _all(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     yield _steady_state(criteria, figures)
     if not figures.operations:
         return
+    if criteria.tool:
+        yield from _of_tool(criteria, figures)
+        return
     quality = [*_quality(criteria, figures), *_each(criteria, figures)]
     yield from quality
     yield _enough(criteria, figures, quality)
@@ -55,10 +58,22 @@ def _all(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     yield from _connections(criteria, figures)
 
 
+def _of_tool(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    """The rules of a load that a tool generates: it has no users whose mix and pauses are declared."""
+    yield from _quality(criteria, figures)
+    yield from _errors(criteria, figures)
+    yield from own_limits.checks(criteria, figures)
+    yield from driver.check_host(criteria, figures)
+
+
 def _steady_state(criteria: Criteria, figures: IterationFigures) -> Check:
     detail = figures.trouble or ("" if figures.completed else "ended early")
-    # The last interval may be cut by the clock's resolution.
-    share = 100 * figures.steady_s / criteria.steady_s if criteria.steady_s else 0.0
+    if criteria.tool_operations is not None:
+        share = 100 * figures.requests / criteria.tool_operations
+        detail = detail or f"{figures.requests} of {criteria.tool_operations} operations"
+    else:
+        # The last interval may be cut by the clock's resolution.
+        share = 100 * figures.steady_s / criteria.steady_s if criteria.steady_s else 0.0
     check = at_least(CheckId.STEADY_STATE, share, 99.9, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
     return replace(check, outcome=Outcome.BROKEN) if not figures.completed else check
 

@@ -16,7 +16,7 @@ from loadstone.measure.groups import CpuGroup, group_of
 from loadstone.measure.machine import Gauge, read_gauge, views
 from loadstone.measure.rates import cpu_cores, disk_rates, network_rates, rates
 from loadstone.measure.station import Meter, usage
-from loadstone.measure.status import StatusMeter, figures
+from loadstone.measure.status import StatusReader, figures
 from loadstone.model.records.sample import SAMPLE, Sample
 
 Json = dict[str, Any]
@@ -41,7 +41,7 @@ class Monitor:
     """Services that say themselves how busy they are, by role."""
     machines: Mapping[str, Gauge] = field(default_factory=dict)
     """Machines that are seen from both sides, by name."""
-    status: Mapping[str, StatusMeter] = field(default_factory=dict)
+    status: Mapping[str, StatusReader] = field(default_factory=dict)
     """Services that say what they do."""
     knows_all: bool = True
     """Whether all that belongs to the run on this host is among the roles."""

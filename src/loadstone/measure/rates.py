@@ -31,5 +31,6 @@ def disk_rates(before: Json, after: Json, seconds: float) -> Json:
 
 
 def network_rates(before: Json, after: Json, seconds: float) -> Json:
-    """Bytes a second and packets dropped a second, each way."""
-    return rates(before, after, ("bytes_sent", "bytes_recv", "dropin", "dropout"), seconds)
+    """Bytes, packets and dropped packets a second, each way."""
+    counters = ("bytes_sent", "bytes_recv", "packets_sent", "packets_recv", "dropin", "dropout")
+    return rates(before, after, counters, seconds)

@@ -27,6 +27,13 @@ class ServiceStatus(Protocol):
         """What only grows."""
 
 
+class StatusReader(Protocol):
+    """Something whose status is read each second."""
+
+    async def read(self) -> tuple[float, ServiceStatus] | None:
+        """Returns when it was read, in seconds, and what it says; None where it says nothing."""
+
+
 @dataclass(frozen=True)
 class StatusMeter:
     """Where a service says what, and how that is read."""

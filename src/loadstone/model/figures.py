@@ -401,6 +401,10 @@ class Criteria:
     """Limits that the workload declares in addition to the common rules."""
     limits_s: Mapping[str, float] = field(default_factory=dict)
     """Good times by operation, where all are judged by time and each for itself."""
+    tool: str = ""
+    """Tool that generates the load; empty for the driver."""
+    tool_operations: int | None = None
+    """Operations after which the tool ends; None where it runs for the steady state."""
 
     @property
     def workload(self) -> str:

@@ -38,6 +38,18 @@ class ServiceRole(StrEnum):
     """Back end and file store of a tile."""
     IDLE = "idle"
     """Answers heartbeats."""
+    ECHO = "echo"
+    """Returns every message."""
+    IPERF3 = "iperf3"
+    """Receives and sends for iperf3."""
+    FIO = "fio"
+    """Reads and writes a disk for fio."""
+    COMPILE = "compile"
+    """Compiles a source package."""
+    WAREHOUSES = "warehouses"
+    """Runs the business kernel in Java."""
+    POSTGRESQL = "postgresql"
+    """PostgreSQL for tools that measure databases."""
 
 
 class Tuning(StrEnum):

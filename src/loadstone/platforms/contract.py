@@ -21,6 +21,15 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class MachineStatus:
+    """Figures that a machine's platform reports about itself, by name."""
+
+    now: Mapping[str, float]
+    grown: Mapping[str, float]
+    """Counters that only grow."""
+
+
+@dataclass(frozen=True)
 class MachineContext:
     """What a machine is made from."""
 
@@ -159,6 +168,15 @@ class MachineCounters(Protocol):
 
     async def outside(self) -> Json | None:
         """Counters as the host sees it; None when it sees the trees of its services alone."""
+        return None
+
+    @property
+    def reports_status(self) -> bool:
+        """Whether its platform reports figures about itself."""
+        return False
+
+    async def read_status(self) -> MachineStatus | None:
+        """Returns those figures; None while there are none."""
         return None
 
 

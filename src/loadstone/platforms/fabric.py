@@ -314,13 +314,15 @@ def line_counters(pid: int, nics: Mapping[str, NetworkInterface]) -> dict[str, d
         network = by_interface.get(name.strip())
         if network is not None:
             fields = [int(field) for field in rest.split()]
-            received = {"bytes": fields[0], "drop": fields[3]}
-            sent = {"bytes": fields[8], "drop": fields[11]}
+            received = {"bytes": fields[0], "packets": fields[1], "drop": fields[3]}
+            sent = {"bytes": fields[8], "packets": fields[9], "drop": fields[11]}
             if name.strip().startswith(TAP):
                 received, sent = sent, received
             counters[network] = {
                 "bytes_sent": sent["bytes"],
                 "bytes_recv": received["bytes"],
+                "packets_sent": sent["packets"],
+                "packets_recv": received["packets"],
                 "dropout": sent["drop"],
                 "dropin": received["drop"],
             }

@@ -73,7 +73,7 @@ def make_criteria(
         drawn_pause=None if is_bent or not workload.pacing.mean_s else _drawn_pause(workload.pacing),
         good_share_pct=workload.limits.good_share_pct,
         tolerable_share_pct=workload.limits.tolerable_share_pct,
-        source=workload.header.document if is_shipped_folder(workload.folder) else "",
+        source=workload.header.document if is_shipped_folder(workload.folder) and workload.tool is None else "",
         audited=workload.header.audit is not None and is_ours,
         each_share_pct=workload.limits.each_share_pct,
         shortest_limit_s=_shortest_limit_s(workload),
@@ -89,6 +89,8 @@ def make_criteria(
         most_cycle_s=workload.limits.most_cycle_s,
         own=_own_limits(workload),
         limits_s=_limits_s(workload),
+        tool=workload.tool.name if workload.tool else "",
+        tool_operations=workload.tool.operations if workload.tool else None,
     )
 
 

@@ -50,7 +50,7 @@ class Driving:
         """Its process id."""
         return self.process.pid
 
-    async def events(self) -> AsyncIterator[tuple[str, Event]]:
+    async def read_events(self) -> AsyncIterator[tuple[str, Event]]:
         """Its events, each as the line it wrote and what it says; raises DriverError when it fails."""
         assert self.process.stdout is not None
         async for line in self.process.stdout:
@@ -61,7 +61,7 @@ class Driving:
             died = f"was killed by signal {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
             raise DriverError(f"The driver {died}: {output or 'it reported no reason'}")
 
-    async def tell(self, message: DriverDocument) -> None:
+    async def send(self, message: DriverDocument) -> None:
         """Says a word to a driver that waits for it; one that is gone need not hear it."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):

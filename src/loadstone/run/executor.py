@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import IO, Any
@@ -25,6 +26,8 @@ from loadstone.model.records.sample import SAMPLE, Sample
 from loadstone.run.driver import Driving, Task, driving, running, simulating, waiting
 from loadstone.run.faults import Injector
 from loadstone.run.spec import Joining, Lead
+from loadstone.run.tool import ToolDriving, start_tool
+from loadstone.run.tool_events import ToolJob
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import PLAN
 from loadstone.store.records import EVENTS, MONITOR
@@ -67,6 +70,8 @@ class DriverJob:
     """Hosts of the fleet whose drivers play it; all that make load where none are named."""
     members: frozenset[str] | None = None
     """Parts of the system that belong in its record; None for all of them."""
+    tool: ToolJob | None = None
+    """The tool that plays it in the driver's place; None for the driver."""
 
     @property
     def is_told(self) -> bool:
@@ -128,7 +133,7 @@ class Executor:
     troubles: list[TroubleRecord] = field(default_factory=list)
     injector: Injector | None = None
     """Does something to the system while it is measured."""
-    _drivers: dict[str, Driving] = field(default_factory=dict)
+    _drivers: dict[str, Driving | ToolDriving] = field(default_factory=dict)
     _ready: dict[str, asyncio.Event] = field(default_factory=dict)
     _over: asyncio.Event = field(default_factory=asyncio.Event)
     _origin_s: float | None = None
@@ -145,12 +150,9 @@ class Executor:
             for job in jobs:
                 for folder in job.folders.values():
                     folder.write(PLAN, job.plan)
-                log = next(iter(job.folders.values())).path / "driver.log"
                 writers[job.name] = RecordWriter(job.folders, files)
                 joining = self._joining(job)
-                self._drivers[job.name] = await stack.enter_async_context(
-                    driving(self._task(job, joining), log, job.role, self.cores)
-                )
+                self._drivers[job.name] = await stack.enter_async_context(self._driving(job, joining))
                 if self.fleet is not None and joining is not None:
                     await stack.enter_async_context(self.fleet.driving(job.role, joining.address, self._hosts(job)))
                 self._ready[job.name] = asyncio.Event()
@@ -182,6 +184,12 @@ class Executor:
         if self.fleet is None or not hosts:
             return self.joining
         return Joining(len(hosts), f"{self.fleet.own_address}:{free_port()}", Lead.MERGES)
+
+    def _driving(self, job: DriverJob, joining: Joining | None) -> AbstractAsyncContextManager[Driving | ToolDriving]:
+        log = next(iter(job.folders.values())).path / "driver.log"
+        if job.tool is not None:
+            return start_tool(job.tool, log, job.role, self.cores)
+        return driving(self._task(job, joining), log, job.role, self.cores)
 
     def _task(self, job: DriverJob, joining: Joining | None) -> Task:
         if self.testbed.simulated is not None:
@@ -224,11 +232,11 @@ class Executor:
         self._origin_s = time.monotonic() + LEAD_S
         for job in jobs:
             origin_ns = round((self._origin_s + job.after_s) * 1e9)
-            await self._drivers[job.name].tell({"origin_ns": origin_ns})
+            await self._drivers[job.name].send({"origin_ns": origin_ns})
 
     async def _follow(self, job: DriverJob, writer: RecordWriter) -> None:
         try:
-            async for line, event in self._drivers[job.name].events():
+            async for line, event in self._drivers[job.name].read_events():
                 if isinstance(event, Ready):
                     self._ready[job.name].set()
                     continue

@@ -37,7 +37,7 @@ async def visit(workload: Workload, target: Target, seed: int, log: Path) -> Asy
     exchanges: list[Exchange] = []
     count = 0
     async with driving(running(plan), log) as driver:
-        async for _, event in driver.events():
+        async for _, event in driver.read_events():
             if isinstance(event, Exchange):
                 exchanges.append(event)
             if isinstance(event, Performed) and count < MOST_OPERATIONS:

@@ -28,9 +28,10 @@ from loadstone.run.executor import DriverJob
 from loadstone.run.plan import LOGGED, Part, Timing, data_sessions, make_plan, source_addresses
 from loadstone.run.seeds import seed_of_iteration
 from loadstone.run.spec import Beginning, RunSpec, WorkloadLoad
+from loadstone.run.tool_job import make_tool_job, refuse_unfit_tool
 from loadstone.services.registry import refuse_unfit
 from loadstone.store.folder import ResultFolder
-from loadstone.testbed import Testbed, testbed_of
+from loadstone.testbed import Testbed, refuse_unequipped, testbed_of
 from loadstone.testbed.machines import PlannedMachine, planned_machines
 from loadstone.workloads import is_unchanged, load, shipped
 
@@ -62,6 +63,7 @@ class WorkloadRun:
             raise UsageError(
                 "--virtual cannot be combined with --fleet: virtual time runs in this process only. Remove one of them."
             )
+        refuse_unfit_tool(spec)
         if isinstance(spec.system, Reference):
             refuse_unfit(spec.system, spec.needs)
         self.plan_machines()
@@ -71,6 +73,12 @@ class WorkloadRun:
             plan = _plan(spec, parts, 1, _placeholders(spec))
             if not all(is_shipped(part.workload) for part in parts):
                 check_plan(plan)
+
+    def check_software(self) -> None:
+        """Raises LoadstoneError where a machine of the run cannot have the programs of its service."""
+        spec = self.spec
+        if isinstance(spec.system, Reference) and spec.fleet is None and spec.clock is Clock.REAL:
+            refuse_unequipped(spec.system, spec.placement, spec.needs)
 
     def plan_machines(self) -> Sequence[PlannedMachine]:
         """Returns the machines that the lab starts. Raises UsageError."""
@@ -187,7 +195,8 @@ def _jobs(spec: RunSpec, parts: Parts, iteration: int, testbed: Testbed, folder:
         for part in parts
         if part.workload.header.audit is not None and isinstance(spec.system, Reference)
     }
-    job = DriverJob(" + ".join(folders), _plan(spec, parts, iteration, testbed.targets), folders)
+    tool = make_tool_job(spec, parts[0], testbed.targets, folders[parts[0].workload.name])
+    job = DriverJob(" + ".join(folders), _plan(spec, parts, iteration, testbed.targets), folders, tool=tool)
     return RoundJobs([job], [AuditedSystem(testbed.targets[0], audited)] if audited else [])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
 from loadstone.model.reading import Section
-from loadstone.model.service import Mechanism, Tuning
+from loadstone.model.service import EMBEDDED, Mechanism, Tuning
 from loadstone.model.target import Endpoint
 from loadstone.services.status import StatusSource
 
@@ -108,6 +108,11 @@ class ServiceKind:
     """Whether it has tuned settings beside the default ones."""
     untuned: frozenset[Mechanism] = frozenset()
     """Mechanisms that no tuned setting touches."""
+
+    @property
+    def title(self) -> str:
+        """Its name; its role where it is the only service of the role."""
+        return self.role if self.name == EMBEDDED else self.name
 
     def tunings(self, mechanism: Mechanism | None = None) -> tuple[Tuning, ...]:
         """Settings that differ."""

@@ -4,7 +4,7 @@ import base64
 import binascii
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 
 import numpy as np
@@ -33,11 +33,35 @@ CURVE = (*map(float, range(0, 90, 2)), *(90 + half / 2 for half in range(19)), 9
 """Percentiles of the drawn distribution, dense in the tail."""
 
 
+EMPTY_HISTOGRAM = EncodedHistogram(0, 0.0, 0.0, 0.0, 0.0, 0, "")
+
+
 def distribution(encoded: EncodedHistogram) -> Distribution:
     """Reads one histogram; its mean is the driver's exact one. Raises StoreError."""
     if not encoded.count:
         return NOTHING
     return _figures(_decoded(encoded.hdr), encoded.mean_s, ())
+
+
+def encode_times(times_us: Mapping[int, int], total_s: float) -> EncodedHistogram:
+    """A histogram of times in microseconds and how many of each, with their exact sum in seconds. Times beyond the
+    range count at its end.
+    """
+    histogram = HdrHistogram(LOWEST_US, HIGHEST_US, DIGITS)
+    for time_us, number in times_us.items():
+        histogram.record_value(min(max(time_us, LOWEST_US), HIGHEST_US), number)
+    count = histogram.get_total_count()
+    if not count:
+        return EMPTY_HISTOGRAM
+    return EncodedHistogram(
+        count=count,
+        mean_s=total_s / count,
+        p50_s=histogram.get_value_at_percentile(50.0) / 1e6,
+        p99_s=histogram.get_value_at_percentile(99.0) / 1e6,
+        max_s=max(times_us) / 1e6,
+        clamped=sum(number for time_us, number in times_us.items() if time_us > HIGHEST_US),
+        hdr=histogram.encode().decode(),
+    )
 
 
 CROWD_STEPS = 6

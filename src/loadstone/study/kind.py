@@ -35,6 +35,11 @@ class StudySection(Section):
         """Whether its runs differ in their platform, so that a machine's settings need not fit all of them."""
         return False
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether its runs are as short as those of the profile `brief`."""
+        return False
+
 
 @dataclass(frozen=True)
 class StudyContext:
@@ -116,6 +121,8 @@ class StudyKind(Generic[S, A]):
     """What a report shows of one workload, beside its headline and its runs."""
     overview: Callable[[Sequence[A]], Iterator[Block]] = show_no_overview
     """What a report shows of all workloads together, before each."""
+    workloads: tuple[str, ...] = ()
+    """Workloads where none is named; those that cannot run here are left out. Empty where they must be named."""
     instead_of_load: str = ""
     """Of kinds that find or bring their own load: what to say in place of --sessions and --rate."""
     index: Callable[[Sequence[A]], float | None] = no_index

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from loadstone.model.errors import UsageError
@@ -17,7 +18,7 @@ from loadstone.platforms.roles import of_role
 from loadstone.run.criteria import DriverLimits
 from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.study.declaration import Declaration
-from loadstone.study.sections import DriverSection, ProfileSection, TargetSection
+from loadstone.study.sections import DriverSection, LoadEntry, ProfileSection, TargetSection
 from loadstone.workloads import load
 
 
@@ -41,6 +42,18 @@ def resolve(
         notes={**declared.notes, **(labels or {})},
         fleet=fleet,
     )
+
+
+def add_usual_loads(declared: Declaration) -> Declaration:
+    """Returns the run with the usual number of sessions of each workload that has one and no load. Raises
+    LoadstoneError.
+    """
+    return replace(declared, loads=tuple(map(_add_usual_load, declared.loads)))
+
+
+def _add_usual_load(entry: LoadEntry) -> LoadEntry:
+    sessions = None if entry.is_loaded else load(entry.workload).header.sessions
+    return entry if sessions is None else entry.model_copy(update={"sessions": str(sessions)})
 
 
 def count_default_threads() -> int:

@@ -20,6 +20,16 @@ from loadstone.study.answers import AnswerMeans, answer_means
 from loadstone.study.conditions import conditions_of
 from loadstone.study.failure import Failure, failure_of
 from loadstone.study.metrics import METRICS
+from loadstone.study.run_figures import (
+    MachineTraffic,
+    OperationTimes,
+    PairLog,
+    ProcessUse,
+    compute_log,
+    compute_operation_times,
+    compute_process_uses,
+    compute_traffic,
+)
 from loadstone.study.settings import StoredSettings, write_settings
 
 FAULT = "fault"
@@ -120,6 +130,14 @@ class RunSummary:
     """What makes the machines of a system that the lab starts; empty for others, and in older answers."""
     declaration_sha256: str = ""
     """Check sum of the workload's file; empty in older answers."""
+    operations: Mapping[str, OperationTimes] = field(default_factory=dict)
+    """Each kind of operation that was answered; empty in older answers."""
+    processes: Mapping[str, ProcessUse] = field(default_factory=dict)
+    """Processes of the system, by name; empty in older answers."""
+    traffic: MachineTraffic | None = None
+    """Input of the system's machines; None where no host counts it, and in older answers."""
+    log: PairLog | None = None
+    """Log of a protected pair; None without one."""
 
     @property
     def passed(self) -> bool:
@@ -169,6 +187,10 @@ def summarize(request: RunRequest, result: Result) -> RunSummary:
         load=workload.criteria.load_in_words,
         platform=_platform(result),
         declaration_sha256=_sha256(result.manifest.declarations.get(workload.id.label)),
+        operations=compute_operation_times(workload.iterations),
+        processes=compute_process_uses(workload.iterations),
+        traffic=compute_traffic(workload.iterations),
+        log=compute_log(workload.iterations),
     )
 
 

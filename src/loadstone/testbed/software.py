@@ -20,13 +20,13 @@ def with_software(spec: MachineSpec, kind: ServiceKind, mechanism: Mechanism | N
     if not packages:
         return spec
     if "image" not in platform.fitting:
-        refuse_missing(kind.name, packages)
+        refuse_missing(kind.title, packages)
         return _with_memory(spec, kind) if "memory" in platform.fitting else spec
     if spec.image != MINIMAL:
         return spec
     if not platform.installs:
         raise PlatformError(
-            f"{kind.name} cannot run in {platform.plural} of the image `{MINIMAL}`: use an image that contains it."
+            f"{kind.title} cannot run in {platform.plural} of the image `{MINIMAL}`: use an image that contains it."
         )
     image = "+".join([DEBIAN, *sorted({*packages.values()})])
     return _with_memory(spec, kind).model_copy(update={"image": image})

@@ -114,7 +114,7 @@ async def _start_on_free_port(
 
 async def _start_on_port(running: Running, machine: Machine, kind: ServiceKind, program: Program, port: int) -> None:
     """Starts a service that listens on the port it is given, and waits until it answers."""
-    subject = f"The files of {kind.name}" if kind.has_tls else f"The {kind.role}"
+    subject = f"The files of {kind.title}" if kind.has_tls else f"The {kind.role}"
     await _write(running, machine, program)
     for number, command in enumerate(program.prepare):
         await wait_until_done(await machine.start(f"{machine.name}-prepare-{number}", command, Readiness.NONE), subject)

@@ -10,7 +10,7 @@ from loadstone.fleet.open import OpenFleet
 from loadstone.host.http import is_here
 from loadstone.measure.agent import AgentGauge
 from loadstone.measure.station import Meter
-from loadstone.measure.status import StatusMeter
+from loadstone.measure.status import StatusReader
 from loadstone.model.front import STATION
 from loadstone.model.machine import PLAIN, PRIVATE, PUBLIC, Placement
 from loadstone.model.records.manifest import MachineFacts
@@ -26,6 +26,7 @@ from loadstone.services.kind import Program, ServiceKind
 from loadstone.testbed.context import front_networks, open_testbed
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.deploy import DeploymentChoices
+from loadstone.testbed.machine_meter import make_meters
 from loadstone.testbed.machines import (
     PlannedMachine,
     choose_threads,
@@ -35,7 +36,7 @@ from loadstone.testbed.machines import (
 )
 from loadstone.testbed.running import Running
 from loadstone.testbed.start import StartedService, site_on, start_service
-from loadstone.testbed.system import PlacedApplication, PlannedSystem, start_system
+from loadstone.testbed.system import PlacedApplication, PlannedSystem, prepare_machines, start_system
 from loadstone.topologies.topology import Topology
 
 
@@ -69,7 +70,7 @@ class Testbed:
     """Services that say themselves how busy they are, by role."""
     machines: Mapping[str, Machine] = field(default_factory=dict)
     """Its machines by name."""
-    status: Mapping[str, StatusMeter] = field(default_factory=dict)
+    status: Mapping[str, StatusReader] = field(default_factory=dict)
     """What services say of themselves, by machine and part."""
     hosts: Mapping[str, AgentGauge] = field(default_factory=dict)
     """Hosts that others run, and that agents there tell of."""
@@ -152,7 +153,7 @@ async def reference_testbed(
             running.processes,
             running.dead,
             machines=base.machines,
-            status=running.status,
+            status=running.status | make_meters(base.machines),
             data=started.data,
         )
 
@@ -165,6 +166,15 @@ def _choose_networks(topology: Topology, planned: Sequence[PlannedMachine]) -> M
     if topology.balancer is not None:  # it is on this host's side, which reaches all machines
         networks[topology.balancer.name] = (PUBLIC,)
     return networks
+
+
+def refuse_unequipped(system: Reference, placement: Placement, needs: ServerNeeds) -> None:
+    """Raises ServiceError or PlatformError for a machine that cannot have the programs of its service."""
+    topology = topology_of(needs.need)
+    choices = DeploymentChoices.from_system(topology, system, needs)
+    application = PlacedApplication(topology, choices, {role.name: role.name for role in topology.roles})
+    planned = planned_machines(system, placement, needs)
+    prepare_machines(PlannedSystem([application], planned, _choose_networks(topology, planned)))
 
 
 def _described(

@@ -21,6 +21,7 @@ from loadstone.model.workload import (
     Published,
     Rows,
     TargetRules,
+    ToolUse,
     Workload,
 )
 from loadstone.model.workload.mix import Mix
@@ -53,7 +54,7 @@ WORKLOAD_SECTIONS: Mapping[str, tuple[Any, object]] = {
     "published": (Published, {}),
 }
 """Sections of a declaration by key: type, and content where the section is left out; None for one that is required."""
-OPTIONAL_SECTIONS: Mapping[str, Any] = {"embedded": EmbeddedPattern, "mailboxes": Mailboxes}
+OPTIONAL_SECTIONS: Mapping[str, Any] = {"embedded": EmbeddedPattern, "mailboxes": Mailboxes, "tool": ToolUse}
 """Types of sections that a declaration need not have, by key."""
 ENTRIES: Mapping[str, Any] = {
     "values": Value,
@@ -121,6 +122,16 @@ def load(name: str) -> Workload:
         known = suggest(mix, set(workload.mixes)) if workload.mixes else "It has one mix only."
         raise UsageError(f"`{path}` has no mix `{mix}`. {known}")
     return workload.mixed(mix) if mix else workload
+
+
+def load_with_users(name: str) -> Workload:
+    """Reads a workload that users play, not a tool; raises StudyError and UsageError."""
+    workload = load(name)
+    if workload.tool is not None:
+        raise UsageError(
+            f"`{name}` is a load of the tool {workload.tool.name}, which has no users. Use `loadstone run {name}`."
+        )
+    return workload
 
 
 def _read(folder: Path) -> Workload:

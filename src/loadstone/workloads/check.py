@@ -45,6 +45,17 @@ def check(workload: Workload, document: Document) -> None:
     _check_header_values(workload, document)
     _check_rules(workload, document)
     _check_data(workload, document)
+    _check_tool(workload, document)
+
+
+def _check_tool(workload: Workload, document: Document) -> None:
+    """A tool performs one operation at a time; another mix names another operation."""
+    if workload.tool is None:
+        return
+    for mixed in (workload, *map(workload.mixed, workload.mixes)):
+        if mixed.mix is not None and (mixed.mix.kind is not MixKind.FLAT or len(mixed.mix.shares) != 1):
+            remedy = 'Use kind = "flat" with one share, and [mixes.NAME] for each other operation.'
+            document.problem(mixed.mix_section, "a tool performs one operation at a time", remedy)
 
 
 def holes(text: str) -> list[str]:
@@ -129,7 +140,8 @@ def _check_operations(workload: Workload, document: Document) -> None:
 
 
 def _check_request(workload: Workload, document: Document, path: tuple[str, ...], request: Request) -> None:
-    is_page = workload.connections is None or workload.connections.protocol != "imap"
+    is_mail = workload.connections is not None and workload.connections.protocol == "imap"
+    is_page = not is_mail and workload.tool is None
     if is_page and not request.path.startswith(("/", "{")):
         document.problem((*path, "path"), f"`{request.path}` does not begin with /", "Use a path without host.")
     if request.form and request.method in ("GET", "HEAD"):
@@ -327,7 +339,7 @@ def _check_mix(workload: Workload, document: Document) -> None:
             document.problem(_place_of(workload, name), f"unknown state `{name}`", suggest(name, known | {END}))
         _check_state(workload, document, name, state, all_operations, values)
     performed = {state.operation for state in states.values()}
-    for name in workload.operations:
+    for name in workload.operations if workload.tool is None else ():
         if name not in performed:
             document.problem(("operations", name), "is never performed", "Name it in the mix, or remove it.")
     {MixKind.MATRIX: _check_matrix, MixKind.FLAT: _check_flat, MixKind.SEQUENCE: _check_sequence}[mix.kind](

@@ -12,7 +12,9 @@ FIELDS = {*ServiceChoices.model_fields, "imap"}
 
 def test_topologies_are_listed_by_rank_and_found_by_what_workloads_need() -> None:
     needs = [topology.need for topology in topologies()]
-    assert needs == ["web", "application", "bookstore", "events", "mail", "idle", "webserver"]
+    of_users = ["web", "application", "bookstore", "events", "mail", "idle", "webserver", "echo"]
+    of_tools = ["iperf3", "postgresql", "fio", "warehouses", "compile"]
+    assert needs == [*of_users, *of_tools]
     assert [topology_of(need).need for need in needs] == needs
     with pytest.raises(KeyError):
         topology_of("auction")

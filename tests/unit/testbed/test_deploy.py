@@ -9,6 +9,7 @@ import pytest
 
 from loadstone.model.choices import ServiceChoices
 from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.service import EMBEDDED
 from loadstone.model.system import Reference
 from loadstone.model.tile import Role as TileRole
 from loadstone.model.topology import topologies, topology_of
@@ -16,6 +17,7 @@ from loadstone.model.workload import ServerNeeds
 from loadstone.platforms.contract import Machine
 from loadstone.services import reference
 from loadstone.services.kind import Program, ServiceKind, Site
+from loadstone.services.registry import service_kind
 from loadstone.testbed import deploy as module
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.deploy import DeploymentChoices, StartedApplication, deploy
@@ -27,7 +29,12 @@ from tests.unit.testbed.recorder import RECORDED, RecordedMachine, Recorder
 
 MACHINE = MachineSpec(platform=RECORDED)
 ROWS = {"users": 5, "tags": 6, "events": 7, "orders": 8}
-EMBEDDED_ONLY = [topology for topology in topologies() if "mechanism" not in topology.choices]
+EMBEDDED_ONLY = [
+    topology
+    for topology in topologies()
+    if "mechanism" not in topology.choices and not service_kind(topology.front.service, EMBEDDED).needs
+]
+"""Applications whose servers all come with the program."""
 
 
 @pytest.fixture(autouse=True)

@@ -69,6 +69,7 @@ class ServerNeeds:
 
 
 WEB_NEEDS = ServerNeeds()
+MOST_USUAL_SESSIONS = 100_000
 
 
 class Header(Section):
@@ -89,6 +90,9 @@ class Header(Section):
     audit: Annotated[str, AfterValidator(_known_ledger)] | None = Field(
         default=None,
         description=f"data that is audited after a run: {_alternatives(ledgers(), '`')}",
+    )
+    sessions: Annotated[int, Field(ge=1, le=MOST_USUAL_SESSIONS)] | None = Field(
+        default=None, description="usual number of sessions, or clients of a tool; none where a run must say it"
     )
     companions: dict[Name, Positive] = Field(
         default_factory=dict, description="workloads run with it, { name = sessions for each session of this one }"
@@ -270,6 +274,18 @@ class Mailboxes(Section):
     sizes: Annotated[tuple[MessageSize, ...], Field(min_length=1)] = Field(description="a list of { bytes, weight }")
 
 
+class ToolUse(Section):
+    """A tool that generates the load in place of the driver."""
+
+    name: Name = Field(description="the tool: `iperf3`, `fio`, `pgbench` and others of `loadstone.tools`")
+    operations: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] | None = Field(
+        default=None, description="operations after which the tool ends; none for a tool that runs for the steady state"
+    )
+    settings: dict[Name, str | int | float] = Field(
+        default_factory=dict, description="settings of the tool, a table of texts and numbers"
+    )
+
+
 class Rows(Section):
     """How many rows of a kind the data has."""
 
@@ -328,6 +344,8 @@ class Workload:
     """Of all requests, where an operation has no other of the name."""
     mixes: dict[str, Mix] = field(default_factory=dict)
     """Other mixes than the usual one, by name."""
+    tool: ToolUse | None = None
+    """The tool that generates the load; None where the driver does."""
     mix_name: str = ""
     """Which of them is `mix`; empty for the usual one."""
 

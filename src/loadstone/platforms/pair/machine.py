@@ -14,12 +14,13 @@ from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
 from loadstone.model.records.manifest import HELD_CURVE
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import MachineContext
+from loadstone.platforms.contract import MachineContext, MachineStatus
 from loadstone.platforms.kind import own_settings
 from loadstone.platforms.pair.build import VERSION
 from loadstone.platforms.pair.command import AGENT_PORT, Mode, PairLayout, SideFiles
 from loadstone.platforms.pair.disk import PairDisk, PairSettings
 from loadstone.platforms.pair.fitness import may_lock_memory
+from loadstone.platforms.pair.measured import read_figures
 from loadstone.platforms.pair.protection import protect_new, protect_running, start_alone
 from loadstone.platforms.pair.saved import copy_saved, keep_saved, pair_key
 from loadstone.platforms.pair.side import PairSide, Side
@@ -226,6 +227,15 @@ class PairMachine(Guest):
         if self.serving.layout.is_protected:
             self.facts |= disclosed(self.serving.metrics)
         return await self.serving.outside()
+
+    @property
+    def reports_status(self) -> bool:
+        """Whether it keeps a log."""
+        return self.serving.layout.is_protected
+
+    async def read_status(self) -> MachineStatus | None:
+        """Log, lag and held outputs, as the agent of the side that serves measured them last."""
+        return read_figures(self.serving.metrics) if self.serving.metrics else None
 
     def end(self) -> str:
         """How it ended: when neither side serves any more."""

@@ -8,7 +8,7 @@ import signal
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from qemu.qmp import ExecuteError, QMPClient, QMPError
 from loadstone.host import launch
 from loadstone.host.programs import pair, preload
 from loadstone.model.errors import PlatformError
+from loadstone.platforms.fabric import line_counters
 from loadstone.platforms.failing import send
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.pair.command import Mode, PairLayout, SideFiles, agent, namespace_file, qemu
@@ -286,8 +287,16 @@ class PairSide(Side):
         send([self.processes[kind] for kind in whom if kind in self.processes], number)
 
     async def outside(self) -> Json | None:
-        """As the kernel counts QEMU's process."""
-        return await usage.outside(self.pid, self.qmp, {}, {}) if self.qmp is not None and self.pid else None
+        """As the kernel counts QEMU's process, and the tap that its agent has."""
+        seen = await usage.outside(self.pid, self.qmp, {}, {}) if self.qmp is not None and self.pid else None
+        return None if seen is None else seen | {"network": self._lines()}
+
+    def _lines(self) -> dict[str, dict[str, int]]:
+        """Counters of its tap; none while its agent does not run."""
+        nic = replace(self.layout.nic, interface=self.tap)
+        with contextlib.suppress(OSError):
+            return line_counters(self.processes["agent"], {nic.network: nic}) if "agent" in self.processes else {}
+        return {}
 
     async def fetch(self, source: Side, files: Mapping[Path, Path]) -> None:
         """They are here already."""

@@ -9,7 +9,16 @@ from loadstone.report.section import IterationContext, ReportSection
 
 def blocks(context: IterationContext) -> Iterator[Block]:
     """A folded list."""
+    tool = context.workload.criteria.tool
+    if tool:
+        yield Fold("Tool", [Facts(_tool_facts(context, tool))])
+        return
     yield Fold("Sessions, connections and driver", [Facts(list(_facts(context)))])
+
+
+def _tool_facts(context: IterationContext, tool: str) -> list[tuple[str, str]]:
+    folder = f"runs/{context.workload.id.label}-{context.iteration.number}"
+    return [("tool", tool), ("its output", f"{folder}/tool-output.txt")]
 
 
 def _facts(context: IterationContext) -> Iterator[tuple[str, str]]:

@@ -34,9 +34,9 @@ def mix_rows(criteria: Criteria, figures: IterationFigures) -> Iterator[MixRow]:
 
 
 def blocks(context: IterationContext) -> Iterator[Block]:
-    """A folded table, where operations were measured."""
+    """A folded table, where operations were measured; a tool has no mix."""
     rows = list(mix_rows(context.workload.criteria, context.iteration.figures))
-    if not rows:
+    if not rows or context.workload.criteria.tool:
         return
     titles = ("operation", "ended", "share, %", "expected, %", "deviation, %")
     lines = [

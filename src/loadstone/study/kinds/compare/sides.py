@@ -3,8 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from loadstone.study.parameters import RunSettings
 from loadstone.study.search.answer import SearchAnswer
 from loadstone.study.search.question import Search
@@ -12,14 +10,6 @@ from loadstone.study.summary import ComparedSide
 
 MakeSearch = Callable[[RunSettings, str, int], Search]
 """Makes a search from settings, its name among those of the study, and the first seed."""
-
-
-def side_by_turn(pair: int) -> tuple[ComparedSide, ComparedSide]:
-    """Which side comes first, at random, but once each in every two pairs: drift falls on both alike, and nothing that
-    happens regularly falls on one alone.
-    """
-    is_a_first = (np.random.default_rng(pair // 2).random() < 0.5) == (pair % 2 == 0)
-    return (ComparedSide.A, ComparedSide.B) if is_a_first else (ComparedSide.B, ComparedSide.A)
 
 
 @dataclass(frozen=True)

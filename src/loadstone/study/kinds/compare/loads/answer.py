@@ -2,41 +2,17 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import scipy
 
-from loadstone.judge.statistics import Summary, difference, paired_apart, summary
 from loadstone.study.answers import AnswerChange
+from loadstone.study.difference import ComparedMetric
 from loadstone.study.failures import FailureComparison
-from loadstone.study.kinds.compare.difference import FoundDifference
 from loadstone.study.metrics import METRICS, Better
 from loadstone.study.question import Answer
 from loadstone.study.settings import StoredSettings
-from loadstone.study.summary import ComparedSide, RunSummary
-
-
-@dataclass(frozen=True)
-class SideValues:
-    """A metric on one side: its values in order of time, and their summary."""
-
-    values: tuple[float, ...]
-    count: int
-    mean: float
-    sd: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class ComparedMetric:
-    """A metric on both sides; no difference where a value is 0."""
-
-    a: SideValues
-    b: SideValues
-    difference: FoundDifference | None
-    apart_p: float | None = None
-    """Where a value is 0: chance of such a difference of the means themselves."""
+from loadstone.study.summary import RunSummary
 
 
 @dataclass(frozen=True)
@@ -115,23 +91,6 @@ def compare_passing(
     p = failures.passing_p if b < a else p
     broken = Counter(check.rule for _, run in pairs for check in run.broken())
     return Passing(a, b, len(pairs), p, tuple(rule for rule, _ in broken.most_common()))
-
-
-def compare_metric(name: str, sides: Mapping[ComparedSide, Sequence[RunSummary]]) -> ComparedMetric | None:
-    """A metric of valid pairs on both sides; None where a run does not have it."""
-    values = {side: [run.metrics[name] for run in runs if name in run.metrics] for side, runs in sides.items()}
-    if any(not series or len(series) < len(sides[side]) for side, series in values.items()):
-        return None
-    pairs = list(zip(values[ComparedSide.A], values[ComparedSide.B], strict=False))
-    compared = difference(pairs)
-    a, b = (_side_values(values[side], summary(values[side])) for side in (ComparedSide.A, ComparedSide.B))
-    if compared is None:
-        return ComparedMetric(a, b, None, paired_apart(pairs))
-    return ComparedMetric(a, b, FoundDifference.from_difference(compared))
-
-
-def _side_values(values: Sequence[float], summed: Summary) -> SideValues:
-    return SideValues(tuple(values), **asdict(summed))
 
 
 def is_load_worse(load: ComparedLoad, metric: str) -> bool:

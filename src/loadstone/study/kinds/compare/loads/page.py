@@ -6,8 +6,8 @@ from loadstone.judge.statistics import CONFIDENCE_LEVEL
 from loadstone.model.numbers import number, rounded, signed_percent
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.plot import DifferencePlot, DifferenceRow, Plot
-from loadstone.study.kinds.compare.difference import FoundDifference
-from loadstone.study.kinds.compare.loads.answer import CompareAnswer, ComparedLoad, ComparedMetric
+from loadstone.study.difference import ComparedMetric, FoundDifference
+from loadstone.study.kinds.compare.loads.answer import CompareAnswer, ComparedLoad
 from loadstone.study.metrics import METRICS
 from loadstone.study.summary import ComparedSide
 

@@ -7,21 +7,15 @@ from dataclasses import dataclass, replace
 from loadstone.judge.statistics import CONFIDENCE_LEVEL, holm, seen_scatters
 from loadstone.study.answers import changed_answers
 from loadstone.study.conditions import unlike
+from loadstone.study.difference import LEAST_PAIRS, compare_metric
 from loadstone.study.failures import compare_paired
-from loadstone.study.kinds.compare.difference import LEAST_PAIRS
-from loadstone.study.kinds.compare.loads.answer import (
-    CompareAnswer,
-    ComparedLoad,
-    compare_metric,
-    compare_passing,
-    is_load_worse,
-)
+from loadstone.study.kinds.compare.loads.answer import CompareAnswer, ComparedLoad, compare_passing, is_load_worse
 from loadstone.study.kinds.compare.loads.sentences import headline
-from loadstone.study.kinds.compare.sides import side_by_turn
 from loadstone.study.metrics import METRICS
 from loadstone.study.parameters import RunSettings
 from loadstone.study.question import count_verdicts, first_missing, key_of
 from loadstone.study.settings import write_value
+from loadstone.study.sides import order_sides
 from loadstone.study.summary import ComparedSide, RunRequest, RunSummary
 
 LEAST_OVERLAP = 0.9
@@ -77,7 +71,7 @@ class Compare:
         requests: list[RunRequest] = []
         for pair in range(self.pairs):
             for load in self.loads:
-                for side in side_by_turn(pair):
+                for side in order_sides(pair):
                     requests.append(self._request(len(requests), side, load))
         return requests
 

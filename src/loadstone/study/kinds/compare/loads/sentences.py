@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from loadstone.model.numbers import chance
 from loadstone.study.answers import changes_in_words
-from loadstone.study.kinds.compare.difference import LEAST_PAIRS, SOUGHT_PCT, FoundDifference
+from loadstone.study.difference import LEAST_PAIRS, SOUGHT_PCT, FoundDifference
 from loadstone.study.kinds.compare.loads.answer import ComparedLoad
 from loadstone.study.metrics import METRICS, Better
 from loadstone.study.settings import write_settings

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from loadstone.judge.statistics import Difference
 from loadstone.model.numbers import chance
-from loadstone.study.kinds.compare.difference import FoundDifference
+from loadstone.study.difference import FoundDifference
 from loadstone.study.kinds.compare.sides import SideSearch, never_passing
 from loadstone.study.question import Answer
 from loadstone.study.settings import StoredSettings

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 from loadstone.judge.statistics import difference
 from loadstone.study.answers import OperationMeans, changed_answers, changes_in_words
-from loadstone.study.kinds.compare.difference import FoundDifference
+from loadstone.study.difference import FoundDifference
 from loadstone.study.kinds.compare.peaks.answer import PeaksAnswer, headline, is_peak_lower, side_peaks
-from loadstone.study.kinds.compare.sides import MakeSearch, SideSearch, passing_sides, side_by_turn
+from loadstone.study.kinds.compare.sides import MakeSearch, SideSearch, passing_sides
 from loadstone.study.parameters import RunSettings
 from loadstone.study.search.question import Search
 from loadstone.study.search.spec import SEEDS_APART
+from loadstone.study.sides import order_sides
 from loadstone.study.summary import ComparedSide, RunRequest, RunSummary
 
 
@@ -26,7 +27,7 @@ class ComparePeaks:
 
     def searches(self) -> list[tuple[ComparedSide, Search]]:
         """Every search with its side, in order."""
-        sides = [side for pair in range(self.pairs) for side in side_by_turn(pair)]
+        sides = [side for pair in range(self.pairs) for side in order_sides(pair)]
         return [
             (side, self.search(self.a if side is ComparedSide.A else self.b, f"{side}{number}", number * SEEDS_APART))
             for number, side in enumerate(sides, start=1)
@@ -61,7 +62,7 @@ class ComparePeaks:
             pairs=self.pairs,
             peaks={side.value: values for side, values in peaks.items()},
             searches=tuple(searches),
-            difference=None if compared is None else FoundDifference.from_difference(compared),
+            difference=None if compared is None else FoundDifference.convert(compared),
             is_worse=never_passes or (is_whole and is_peak_lower(searches, compared)),
             is_answered=self.next(runs) is None and (is_whole or len(passing_sides(searches)) == 1),
             headline=(*self._changed(runs), *headline(searches, compared)),

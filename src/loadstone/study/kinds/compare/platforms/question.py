@@ -20,11 +20,12 @@ from loadstone.study.kinds.compare.platforms.answer import (
     side_means,
 )
 from loadstone.study.kinds.compare.platforms.sentences import headline
-from loadstone.study.kinds.compare.sides import MakeSearch, SideSearch, passing_sides, side_by_turn
+from loadstone.study.kinds.compare.sides import MakeSearch, SideSearch, passing_sides
 from loadstone.study.parameters import RunSettings
 from loadstone.study.question import key_of, missing
 from loadstone.study.search.question import Search
 from loadstone.study.search.spec import SEEDS_APART
+from loadstone.study.sides import order_sides
 from loadstone.study.summary import ComparedSide, Purpose, RunRequest, RunSummary
 
 CURVES = "curves"
@@ -109,7 +110,7 @@ class Platforms:
         for load in self.loads(runs):
             value = search.make_value(load)
             for pair in range(self.pairs):
-                for side in side_by_turn(pair):
+                for side in order_sides(pair):
                     settings = {**(self.a if side is ComparedSide.A else self.b), search.load: value}
                     key = f"c-{key_of(len(requests) + 1, self.workload, f'{side}-{search.text(load)}')}"
                     seed = 2 * SEEDS_APART + len(requests)

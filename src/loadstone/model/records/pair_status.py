@@ -1,0 +1,10 @@
+"""Names of what a pair reports about itself each second, as samples keep it."""
+
+PAIR = "pair"
+"""The part of a machine whose status it is."""
+LOG_BYTES, WIRE_BYTES = "log_bytes", "wire_bytes"
+"""Counters of the log before and after compression."""
+LAG_MS, HELD_MS, SLOWED_PCT, ROUND_TRIP_MS = "lag_ms", "held_ms", "slowed_pct", "round_trip_ms"
+"""Lag of the secondary; median time for which outputs were held; share by which the primary is slowed; round trip."""
+HELD_TAIL_MS = "held_p99_ms"
+"""99th percentile of the time for which outputs were held."""

@@ -1,0 +1,18 @@
+"""What the agent of the side that serves measured, as the monitors read it each second. Pure."""
+
+from typing import Any
+
+from loadstone.model.records import pair_status
+from loadstone.platforms.contract import MachineStatus
+
+Json = dict[str, Any]
+
+
+def read_figures(metrics: Json) -> MachineStatus:
+    """Returns the latest figures: times in ms, log in bytes."""
+    named = (pair_status.LAG_MS, pair_status.ROUND_TRIP_MS, pair_status.SLOWED_PCT)
+    now = {name: float(metrics[name]) for name in named if metrics.get(name) is not None}
+    held = metrics["held_ms"]
+    now |= {pair_status.HELD_MS: held["p50"], pair_status.HELD_TAIL_MS: held["p99"]}
+    counters = (pair_status.LOG_BYTES, pair_status.WIRE_BYTES)
+    return MachineStatus(now, {name: float(metrics[name]) for name in counters})

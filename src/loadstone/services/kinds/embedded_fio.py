@@ -1,0 +1,38 @@
+"""fio in its machine, on a file of its own that is written before the first request."""
+
+from loadstone.model.service import EMBEDDED, ServiceRole
+from loadstone.services import tool_server
+from loadstone.services.kind import Program, ServiceKind, Site
+from loadstone.services.unprivileged import shell
+
+FIO = "/usr/bin/fio"
+FILE_MIB = 256
+RANDOM_MIB = 4
+"""Random bytes that the file repeats: an emulated machine makes few a second, and no request is as long."""
+FIO_REQUEST = ("mode", "block", "threads", "lead", "steady")
+FIO_SCRIPT = (
+    f"{FIO} --name=loadstone --filename=data --size={FILE_MIB}M "
+    '--rw="$mode" --bs="$block" --direct=1 --ioengine=psync --iodepth=1 --thread --numjobs="$threads" '
+    '--group_reporting --time_based --runtime="$steady" --ramp_time="$lead" --norandommap --eta=never '
+    "--status-interval=1 --output-format=json+"
+)
+"""Threads with one request each, past the page cache."""
+
+
+def make_program(site: Site) -> Program:
+    """Runs fio for each request."""
+    copies = f"for part in $(seq {FILE_MIB // RANDOM_MIB}); do cat random; done > data"
+    filling = shell(f'mkdir -p "$0" && cd "$0" && head -c {RANDOM_MIB}M /dev/urandom > random && {copies} && sync data')
+    return tool_server.serve_tool(
+        site, FIO_REQUEST, FIO_SCRIPT, prepare=[[*filling, site.folder]], version=[FIO, "--version"]
+    )
+
+
+KIND = ServiceKind(
+    EMBEDDED,
+    ServiceRole.FIO,
+    make_program,
+    tool_server.TOOL_PORT,
+    needs={FIO: "fio", **tool_server.SERVER_NEEDS},
+    memory_mib=512,
+)

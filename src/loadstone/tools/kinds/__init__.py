@@ -1,0 +1,1 @@
+"""The tools, one module each; the registry finds every module that declares a `KIND`."""

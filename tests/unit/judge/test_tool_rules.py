@@ -1,0 +1,48 @@
+"""A tool has no users: rules of mix, pauses and driver do not apply, and those of quality, errors and host do."""
+
+from dataclasses import replace
+
+from loadstone.judge.verdict import judge_iteration
+from loadstone.model.figures import IterationFigures
+from loadstone.model.records.check import DRIVER_CHECKS, CheckId
+from loadstone.model.records.verdict import Verdict
+from tests.records import iteration, operation, small_criteria
+
+TOOL = small_criteria(tool="fio")
+COUNTED = replace(TOOL, tool="compile", tool_operations=5)
+
+
+def measured(requests: int, seconds: float, errors: int = 0) -> IterationFigures:
+    """What a tool measured: it notes no lag, and no threads of a driver."""
+    grades = (requests - errors, 0, errors)
+    figures = iteration((operation("read", requests, 0.001, grades=grades, errors={"tool": errors}),), seconds)
+    return replace(figures, driver_cpu=(), pauses=0)
+
+
+def rules_of(figures: IterationFigures) -> set[CheckId]:
+    return {check.id for check in judge_iteration(TOOL, figures).checks}
+
+
+def test_a_tool_that_measured_the_whole_steady_state_passes_without_a_lag_of_a_driver() -> None:
+    figures = measured(1000, TOOL.steady_s)
+    assert judge_iteration(TOOL, figures).verdict is Verdict.PASS
+    assert not rules_of(figures) & (DRIVER_CHECKS - {CheckId.DRIVER_ERRORS})
+    assert not rules_of(figures) & {CheckId.MIX_DEVIATION, CheckId.SHARES, CheckId.PAUSE_DEVIATION, CheckId.LEAD}
+
+
+def test_a_tool_that_ended_early_makes_the_run_invalid() -> None:
+    assert judge_iteration(TOOL, measured(1000, TOOL.steady_s / 2)).verdict is Verdict.INVALID
+
+
+def test_operations_that_a_tool_counts_as_failed_fail_the_run() -> None:
+    assert judge_iteration(TOOL, measured(1000, TOOL.steady_s, errors=100)).verdict is Verdict.FAIL
+
+
+def test_other_load_on_the_host_makes_a_tools_run_invalid_too() -> None:
+    figures = replace(measured(1000, TOOL.steady_s), foreign_cpu_pct=50.0)
+    assert judge_iteration(TOOL, figures).verdict is Verdict.INVALID
+
+
+def test_a_tool_that_counts_is_whole_after_its_operations_however_long_they_took() -> None:
+    assert judge_iteration(COUNTED, measured(5, 3.0)).verdict is Verdict.PASS
+    assert judge_iteration(COUNTED, measured(4, 9000.0)).verdict is Verdict.INVALID

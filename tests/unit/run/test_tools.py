@@ -1,0 +1,149 @@
+"""A tool in the driver's place: its events read as the driver's, and what it printed is kept however it ends."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from loadstone.model.errors import DriverError, ServiceError, UsageError
+from loadstone.model.load import Arrivals, Population
+from loadstone.model.profile import PROFILES
+from loadstone.model.reading import Section
+from loadstone.model.records.events import Event
+from loadstone.model.system import Clock, Reference
+from loadstone.model.target import Endpoint, Target
+from loadstone.model.workload import ToolUse
+from loadstone.model.workload.operation import TimeLimit
+from loadstone.run.criteria import make_criteria
+from loadstone.run.spec import RunSpec, WorkloadLoad
+from loadstone.run.tool import OUTPUT, start_tool
+from loadstone.run.tool_events import ToolJob, build_events
+from loadstone.run.tool_job import read_tool_settings, refuse_unfit_tool
+from loadstone.store.folder import RunFolder
+from loadstone.store.read import PLAN, figures_of
+from loadstone.testbed import software
+from loadstone.tools.kind import Amount, ToolFigures, ToolInterval, ToolKind, ToolOutput, ToolTask
+from loadstone.tools.registry import find_tool
+from loadstone.workloads import load, load_with_users, shipped
+
+LIMIT = TimeLimit(good_s=0.01, tolerable_s=0.1)
+
+
+class NoSettings(Section):
+    """None."""
+
+
+def read_numbers(task: ToolTask, output: ToolOutput) -> ToolFigures:
+    """A line is a time in microseconds."""
+    amount = Amount.count_times([int(line.text) for line in output.lines], bytes_each=10)
+    return ToolFigures("tool 1", task.steady_s, [ToolInterval(0.0, task.steady_s, amount)])
+
+
+def job(folder: Path, script: str) -> ToolJob:
+    """A shell script as the tool, for a second after none."""
+    kind = ToolKind("tool", NoSettings, lambda _: ["sh", "-c", script], read_numbers, {})
+    task = ToolTask("do", NoSettings(), 2, 0.0, 1.0, Endpoint("127.0.0.1", 1), folder)
+    return ToolJob(kind, task, "work", "do", LIMIT)
+
+
+def played(folder: Path, script: str) -> list[Event]:
+    RunFolder(folder).write(PLAN, {"seed": 7, "phases": {}})
+
+    async def play() -> list[Event]:
+        async with start_tool(job(folder, script), folder / "driver.log", "driver") as driving:
+            return [event async for _, event in driving.read_events()]
+
+    return asyncio.run(play())
+
+
+def test_events_of_a_tool_read_as_those_of_a_driver(tmp_path: Path) -> None:
+    figures = figures_of(played(tmp_path, "echo 5000; echo 50000; echo 5000000"))
+    (operation,) = figures.operations
+    assert figures.completed and figures.steady_s == 1.0
+    assert (operation.good, operation.tolerable, operation.fail, operation.bytes) == (1, 1, 1, 30)
+    assert figures.throughput_per_s == 3.0
+    assert figures.response.mean_s == pytest.approx(5.055 / 3)
+
+
+def test_a_tools_phases_are_written_into_the_plan_as_they_were(tmp_path: Path) -> None:
+    played(tmp_path, "echo 1")
+    text = (tmp_path / PLAN).read_text()
+    assert '"steady_ns": 1000000000' in text and '"seed": 7' in text
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("echo before; echo 'no such disk' >&2; exit 3", "ended with code 3.*no such disk.*before"),
+        ("echo nonsense", "could not be read.*invalid literal"),
+        ("kill -9 $$", "ended with code -9"),
+    ],
+)
+def test_a_tool_that_fails_or_prints_something_else_is_a_failure_with_its_output_kept(
+    script: str, reason: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DriverError, match=f"(?s){reason}"):
+        played(tmp_path, script)
+    assert (tmp_path / OUTPUT).is_file()
+
+
+def test_short_intervals_are_joined_to_seconds(tmp_path: Path) -> None:
+    tenths = [ToolInterval(place / 10, (place + 1) / 10, Amount(1, 10, 0, 0.1, {100_000: 1})) for place in range(25)]
+    events = list(build_events(job(tmp_path, ""), ToolFigures("tool 1", 2.5, tenths)))
+    figures = figures_of(events)
+    assert [round(second.length_s, 3) for second in figures.seconds] == [1.0, 1.0, 0.5]
+    assert [second.answered for second in figures.seconds] == [10, 10, 5]
+
+
+def spec(**changes: object) -> RunSpec:
+    part = WorkloadLoad(load("iperf3"), Population(1))
+    given = RunSpec("x", (part,), PROFILES["brief"], 1, 1, Reference(1), Path())
+    return replace(given, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "remedy"),
+    [
+        ({"system": Target(Endpoint("127.0.0.1", 80), None)}, "--target"),
+        ({"clock": Clock.VIRTUAL}, "--virtual"),
+        ({"parts": (WorkloadLoad(load("iperf3"), Arrivals((5.0,))),)}, "--sessions"),
+        ({"profile": PROFILES["brief"].changed(steady_s=2.5)}, "whole seconds"),
+    ],
+)
+def test_runs_that_a_tool_cannot_make_are_refused_with_the_remedy(changes: dict[str, object], remedy: str) -> None:
+    with pytest.raises(UsageError, match=remedy):
+        refuse_unfit_tool(spec(**changes))
+
+
+def test_a_counted_tool_is_whole_after_its_operations_whatever_the_profile_says() -> None:
+    criteria = make_criteria(load("compile"), PROFILES["full"], Population(1), shipped=True)
+    assert (criteria.tool, criteria.tool_operations) == ("compile", 5)
+
+
+@pytest.mark.parametrize("name", [name for name in shipped() if load(name).tool is not None])
+def test_a_missing_tool_is_named_with_its_package(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    use = load(name).tool
+    assert use is not None
+    monkeypatch.setattr(software, "has_file", lambda _: False)
+    with pytest.raises(ServiceError) as refused:
+        refuse_unfit_tool(spec(parts=(WorkloadLoad(load(name), Population(1)),)))
+    packages = set(find_tool(use.name).needs.values())
+    assert packages and all(package in str(refused.value) for package in packages)
+    assert "apt-get install" in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["fio", "iperf3:send"])
+def test_a_load_without_users_is_neither_simulated_nor_tried(name: str) -> None:
+    with pytest.raises(UsageError, match=f"has no users. Use `loadstone run {name}`"):
+        load_with_users(name)
+    assert load_with_users("support").name == "support"
+
+
+def test_an_unknown_tool_or_setting_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(UsageError, match=r"`iperf` is not a known tool.*iperf3"):
+        read_tool_settings(ToolUse(name="iperf"))
+    with pytest.raises(UsageError, match=r"message_size.*message_bytes"):
+        read_tool_settings(ToolUse(name="iperf3", settings={"message_size": 1}))
+    with pytest.raises(UsageError, match="message_bytes=0"):
+        read_tool_settings(ToolUse(name="iperf3", settings={"message_bytes": 0}))

@@ -1,0 +1,24 @@
+"""Histograms of tools' times are those of the driver: counts are kept, and the mean is exact."""
+
+import pytest
+
+from loadstone.store.histograms import HIGHEST_US, counts_us, distribution, encode_times
+
+
+def test_counts_and_the_exact_mean_survive_the_encoding() -> None:
+    histogram = encode_times({7: 1000, 250: 10}, total_s=0.009)
+    assert histogram.count == 1010
+    assert counts_us(histogram.hdr) == [(7, 1000), (250, 10)]
+    found = distribution(histogram)
+    assert (found.count, found.mean_s) == (1010, pytest.approx(0.009 / 1010))
+    assert (found.value_at(50.0), found.value_at(100.0)) == (7e-6, 250e-6)
+
+
+def test_times_beyond_the_range_count_at_its_end_and_are_said_to() -> None:
+    histogram = encode_times({HIGHEST_US + 1: 2, 5: 1}, total_s=1300.0)
+    assert (histogram.count, histogram.clamped) == (3, 2)
+    assert histogram.max_ns == 1000 * (HIGHEST_US + 1)
+
+
+def test_no_times_are_no_histogram() -> None:
+    assert distribution(encode_times({}, 0.0)).mean_s is None

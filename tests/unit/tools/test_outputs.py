@@ -1,0 +1,156 @@
+"""Tools' own output, as recorded from real ones, becomes figures; any other output is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from loadstone.model.target import Endpoint
+from loadstone.tools.kind import ToolLine, ToolOutput, ToolOutputError, ToolTask
+from loadstone.tools.kinds import compile as compiling
+from loadstone.tools.kinds import fio, iperf3, pgbench, sysbench, warehouses
+from loadstone.tools.kinds.iperf3 import Iperf3Settings
+from loadstone.tools.kinds.pgbench import PgbenchSettings
+from loadstone.tools.kinds.sysbench import SysbenchSettings
+from tests.places import DATA
+
+RECORDED = DATA / "tools"
+ANY = (ValueError, LookupError)
+
+
+def task(operation: str, folder: Path = Path(), **changes: object) -> ToolTask:
+    """What a tool is asked to do for three seconds after two."""
+    fields = {"settings": fio.FioSettings(), "clients": 2, "lead_s": 2.0, "steady_s": 3.0, **changes}
+    return ToolTask(operation=operation, endpoint=Endpoint("10.0.0.1", 5201), folder=folder, **fields)  # type: ignore[arg-type]
+
+
+def printed(text: str, every_s: float = 0.0) -> ToolOutput:
+    """An output whose lines came so many seconds apart."""
+    lines = text.splitlines(keepends=True)
+    return ToolOutput([ToolLine(place * every_s, line) for place, line in enumerate(lines)])
+
+
+def recorded(name: str) -> ToolOutput:
+    return printed((RECORDED / name).read_text())
+
+
+def in_documents(name: str) -> ToolOutput:
+    """fio's output, whose documents came a second apart."""
+    second, lines = 0, []
+    for text in (RECORDED / name).read_text().splitlines(keepends=True):
+        lines.append(ToolLine(float(second), text))
+        second += text.startswith("}")
+    return ToolOutput(lines)
+
+
+def test_iperf3_counts_whole_messages_of_the_seconds_that_are_not_omitted() -> None:
+    given = task("receive", settings=Iperf3Settings(), clients=1)
+    found = iperf3.KIND.figures(given, recorded("iperf3.json"))
+    reported = json.loads((RECORDED / "iperf3.json").read_text())["intervals"]
+    counted = [interval["sum"] for interval in reported if not interval["sum"]["omitted"]]
+    assert found.version == "iperf 3.12"
+    assert len(found.intervals) == len(counted) < len(reported)
+    assert found.total.count == sum(interval["bytes"] for interval in counted) // 8192
+    assert found.total.bytes == 8192 * found.total.count
+    assert found.steady_s == pytest.approx(sum(interval["seconds"] for interval in counted))
+    # One connection without pauses is always busy with a message.
+    assert found.total.total_s == pytest.approx(found.steady_s, rel=1e-3)
+
+
+def test_iperf3_counts_no_interval_that_begins_after_the_steady_state() -> None:
+    given = task("receive", settings=Iperf3Settings(), clients=1, steady_s=0.55)
+    found = iperf3.KIND.figures(given, recorded("iperf3.json"))
+    assert len(found.intervals) == 6
+    assert 0.55 <= found.steady_s < 0.66
+
+
+def test_iperf3_sends_back_only_where_the_system_is_to_send() -> None:
+    commands = [iperf3.KIND.command(task(way, settings=Iperf3Settings())) for way in ("receive", "send")]
+    assert ["--reverse" in command for command in commands] == [False, True]
+    assert all(command[command.index("--omit") + 1] == "2" for command in commands)
+
+
+def test_iperf3s_own_error_is_the_reason_of_a_refusal() -> None:
+    with pytest.raises(ToolOutputError, match="unable to connect"):
+        iperf3.KIND.figures(task("receive", settings=Iperf3Settings()), printed('{"error": "unable to connect"}'))
+
+
+def test_fio_counts_from_its_first_report_after_the_ramp_by_this_hosts_clock() -> None:
+    found = fio.KIND.figures(task("randread 2k"), in_documents("fio.txt"))
+    # Two reports of the ramp, then 116,720, 241,507 and 363,307 timed ones.
+    assert found.version == "fio-3.33"
+    assert [interval.amount.count for interval in found.intervals] == pytest.approx([124_787, 121_800], abs=10)
+    assert found.total.bytes == pytest.approx(2048 * found.total.count, rel=0.01)
+    assert (found.begin_s, found.steady_s) == (2.0, 2.0)
+    timed = sum(found.total.times_us.values())
+    assert timed == found.total.count
+    mean_us = sum(time_us * number for time_us, number in found.total.times_us.items()) / timed
+    assert mean_us == pytest.approx(1e6 * found.total.total_s / found.total.count, rel=0.02)
+
+
+def test_fio_that_fails_or_is_cut_off_is_refused_with_its_own_words() -> None:
+    with pytest.raises(ToolOutputError, match="code 1: fio: bad option"):
+        fio.KIND.figures(task("randread 2k"), printed("fio: bad option\nloadstone-exit 1\n"))
+    with pytest.raises(ToolOutputError, match="ended before the tool"):
+        fio.KIND.figures(task("randread 2k"), printed('{\n "jobs": []\n'))
+    with pytest.raises(ToolOutputError, match="0 reports"):
+        fio.KIND.figures(task("randread 2k"), printed("loadstone-exit 0\n"))
+
+
+def test_pgbench_counts_transactions_that_ended_in_the_steady_state(tmp_path: Path) -> None:
+    ends = {
+        "a": ["0 1 100000 0 1000 100000", "0 2 2000 0 1002 500000", "0 3 4000 0 1004 999000"],
+        "b": ["1 1 50000 0 1000 200000", "1 2 failed 0 1003 100000", "1 3 6000 0 1005 100000"],
+    }
+    for name, lines in ends.items():
+        (tmp_path / f"{pgbench.PGBENCH_LOG}.{name}").write_text("\n".join(lines) + "\n")
+    given = task("tpcb", tmp_path, settings=PgbenchSettings())
+    found = pgbench.KIND.figures(given, printed("pgbench (15.18)\n"))
+    # The first transaction began at 1000.0, so the steady state is from 1002.0 to 1005.0.
+    assert [(interval.amount.count, interval.amount.errors) for interval in found.intervals] == [(1, 0), (1, 1), (1, 0)]
+    assert found.total.times_us == {2000: 1, 4000: 1}
+    assert found.total.total_s == pytest.approx(0.006)
+    assert found.steady_s == 3.0
+
+
+def test_pgbench_without_a_version_or_transactions_is_refused(tmp_path: Path) -> None:
+    given = task("tpcb", tmp_path, settings=PgbenchSettings())
+    for text in ("", "pgbench (15.18)\n"):
+        with pytest.raises(ToolOutputError):
+            pgbench.KIND.figures(given, printed(text))
+
+
+def test_sysbench_has_all_its_times_from_the_histogram_and_its_seconds_from_the_reports() -> None:
+    given = task("oltp_read_write", settings=SysbenchSettings(), steady_s=5.0)
+    found = sysbench.KIND.figures(given, recorded("sysbench.txt"))
+    assert found.version == "sysbench 1.0.20"
+    assert (found.total.count, found.total.errors) == (3830 + 4, 4)
+    assert found.total.total_s == pytest.approx(40.14088)
+    assert found.steady_s == pytest.approx(5.0726)
+    assert len(found.intervals) == 5
+    assert sum(interval.amount.count for interval in found.intervals) == pytest.approx(3834, rel=0.03)
+
+
+def test_the_java_kernel_counts_by_its_lines_and_times_by_its_histogram() -> None:
+    found = warehouses.KIND.figures(task("operation"), printed((RECORDED / "warehouses.txt").read_text(), every_s=1.0))
+    assert [interval.amount.count for interval in found.intervals] == [26_892, 33_437, 23_370, 27_779, 21_775, 13_261]
+    assert found.total.count == 146_514
+    assert found.total.total_s == pytest.approx(12.023992913)
+    assert found.steady_s == 6.0
+
+
+def test_a_compilation_takes_the_time_between_its_lines() -> None:
+    text = "begin\nend\nbegin\nend\nloadstone-exit 0\n"
+    found = compiling.KIND.figures(task("compile", operations=2), printed(text, every_s=4.0))
+    assert found.total.times_us == {4_000_000: 2}
+    assert (found.begin_s, found.steady_s) == (0.0, 12.0)
+    with pytest.raises(ToolOutputError, match="2 compilations began, 1 ended"):
+        compiling.KIND.figures(task("compile"), printed("begin\nend\nbegin\nloadstone-exit 0\n"))
+
+
+@pytest.mark.parametrize("kind", [iperf3.KIND, fio.KIND, pgbench.KIND, sysbench.KIND, warehouses.KIND, compiling.KIND])
+@pytest.mark.parametrize("text", ["", "[]\n", "nonsense\n", "count many\nloadstone-exit 0\n"])
+def test_no_reader_takes_another_output(kind: object, text: str, tmp_path: Path) -> None:
+    settings = kind.settings()  # type: ignore[attr-defined]
+    with pytest.raises((ValueError, LookupError, TypeError)):
+        kind.figures(task("randread 2k", tmp_path, settings=settings), printed(text))  # type: ignore[attr-defined]
