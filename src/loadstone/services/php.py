@@ -152,8 +152,8 @@ def manager_configuration(site: Site) -> str:
     return (
         f"[global]\ndaemonize = no\nerror_log = /dev/stderr\npid = {site.folder}/php-fpm.pid\n"
         f"[sites]\nuser = root\ngroup = root\nlisten = {site.folder}/{SOCKET}\nlisten.backlog = {chosen.waiting}\n"
-        f"listen.mode = 0666\npm.status_path = {PHP_STATUS}\npm.max_children = {chosen.children}\n{chosen.list_pool_lines()}"
-        f"catch_workers_output = yes\n{values}"
+        f"listen.mode = 0666\npm.status_path = {PHP_STATUS}\npm.max_children = {chosen.children}\n"
+        f"{chosen.list_pool_lines()}catch_workers_output = yes\n{values}"
     )
 
 
