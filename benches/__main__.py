@@ -1,11 +1,12 @@
 """`python -m benches`: runs the cases, keeps their figures in benches/results, writes docs/evidence/performance.md."""
 
 import argparse
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benches.cases import CASES, Setting, say, versions, workshop
-from benches.measure import machine, save
+from benches.cases import CASES, OURS, Setting, say, versions, workshop
+from benches.measure import machine, regressions, save
 from benches.page import write_page
 from benches.server import nginx
 from loadstone.host import programs
@@ -50,8 +51,13 @@ def measure(names: list[str], repeats: int, seconds: float) -> None:
                 "repeats": repeats,
                 "seconds": seconds,
             }
-            save(RESULTS / f"{name}.json", {**taken, **figures})
-            say(f"  kept in {RESULTS / f'{name}.json'}")
+            file = RESULTS / f"{name}.json"
+            before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+            lost = regressions(before, {**taken, **figures}, OURS)
+            save(file, {**taken, **figures, "regressions": lost})
+            say(f"  kept in {file}")
+            for regression in lost:
+                say(f"  REGRESSION: {regression}")
 
 
 if __name__ == "__main__":

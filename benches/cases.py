@@ -1,6 +1,7 @@
 """What is measured: each case gives one document of figures."""
 
 import json
+import os
 import re
 import statistics
 import subprocess
@@ -8,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +20,7 @@ from scipy import stats
 from benches import driver
 from benches.driver import Page
 from benches.measure import Series, execute, stop_for
-from benches.server import FILES, Server
+from benches.server import FILES, Server, bare_server
 from benches.theory import closed_stall_s, open_stall_s
 from benches.tools import OTHERS, Job, MissingError, Tool
 from loadstone.host import programs
@@ -36,6 +37,7 @@ from loadstone.workloads import load as load_workload
 Json = dict[str, Any]
 
 OURS = "loadstone"
+ROOT = Path(__file__).parents[1]
 STALL_S = 1.0
 
 
@@ -48,9 +50,9 @@ class Setting:
     seconds: float
     folder: Path
 
-    def target(self, https: bool) -> Target:
-        """The server as a target; its certificate is believed, as by the other tools."""
-        return Target.parse([self.server.https if https else self.server.http], None, False)
+    def address(self, tls: str) -> str:
+        """Address of the server: plain, or over `tls12` or `tls13`."""
+        return {"": self.server.http, "tls12": self.server.tls12, "tls13": self.server.tls13}[tls]
 
 
 def say(text: str) -> None:
@@ -58,20 +60,34 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def per_request(setting: Setting, file: str, connections: int, https: bool = False, keep_alive: bool = True) -> Json:
+def as_target(address: str) -> Target:
+    """A server as a target; its certificate is believed, as by the other tools."""
+    return Target.parse([address], None, False)
+
+
+def per_request(setting: Setting, file: str, connections: int, tls: str = "", keep_alive: bool = True) -> Json:
     """CPU microseconds of the generator per request, all tools in turn, there and back."""
-    url = f"{setting.server.https if https else setting.server.http}/{file}.html"
-    job = Job(url, connections, setting.seconds, keep_alive)
-    page = Page(file, keep_alive=keep_alive).write(setting.folder / f"page-{file}-{keep_alive}")
+    return _per_request(setting, setting.address(tls), file, Job("", connections, setting.seconds, keep_alive))
+
+
+def saturated(setting: Setting, file: str, connections: int) -> Json:
+    """The same against a server that costs less than any tool, so that none waits for it."""
+    with bare_server(_example("bare_serve"), setting.server.folder / "site" / f"{file}.html") as address:
+        return _per_request(setting, address, file, Job("", connections, setting.seconds))
+
+
+def _per_request(setting: Setting, address: str, file: str, given: Job) -> Json:
+    job = replace(given, url=f"{address}/{file}.html")
+    page = Page(file, keep_alive=job.keep_alive).write(setting.folder / f"page-{file}-{job.keep_alive}")
 
     def ours(target: Target) -> float:
-        cost, events = driver.play(page, *driver.whole(connections, setting.seconds), target)
+        cost, events = driver.play(page, *driver.whole(job.connections, setting.seconds), target)
         return 1e6 * cost.cpu_s / driver.requests(events)
 
-    runs: dict[str, Callable[[], float]] = {OURS: partial(ours, setting.target(https))}
-    if https and not keep_alive:
+    runs: dict[str, Callable[[], float]] = {OURS: partial(ours, as_target(address))}
+    if job.is_over_tls and not job.keep_alive:
         authority = (setting.server.folder / "authority.pem").read_text(encoding="utf-8")
-        runs[f"{OURS}, verifying"] = partial(ours, Target.parse([setting.server.https], authority))
+        runs[f"{OURS}, verifying"] = partial(ours, Target.parse([address], authority))
     return {"unit": "us CPU a request", **_alternate(setting, runs, job, 1e6)}
 
 
@@ -98,7 +114,7 @@ def _alternate(setting: Setting, own: dict[str, Callable[[], float]], job: Job, 
 
     Other tools' CPU seconds a request are multiplied by `scale`; ratios are taken within a round.
     """
-    unable = {tool.name: _unable(tool, job.url.startswith("https:"), job.keep_alive) for tool in OTHERS}
+    unable = {tool.name: _unable(tool, job.is_over_tls, job.keep_alive) for tool in OTHERS}
     skipped = {name: reason for name, reason in unable.items() if reason}
     others = {tool.name: partial(_cpu_s, tool, job, scale) for tool in OTHERS if tool.name not in skipped}
     runs: dict[str, Callable[[], float]] = {**own, **others}
@@ -122,15 +138,11 @@ def bodies(setting: Setting, file: str, connections: int) -> Json:
     url, length = f"{setting.server.http}/{file}.html", FILES[file]
     gigabytes = length / 1e9
     page = Page(file).write(setting.folder / f"page-{file}")
-    bare = Path(programs.driver()).parent / "examples" / "bare_receive"
-    if not bare.exists():
-        command = ["cargo", "build", "--release", "--quiet", "-p", "loadstone-driver", "--example", "bare_receive"]
-        subprocess.run(command, check=True, cwd=Path(__file__).parents[1])
-        bare = Path(__file__).parents[1] / "target" / "release" / "examples" / "bare_receive"
+    bare = _example("bare_receive")
     host = url.partition("//")[2].partition("/")[0]
 
     def ours() -> float:
-        cost, events = driver.play(page, *driver.whole(connections, setting.seconds), setting.target(False))
+        cost, events = driver.play(page, *driver.whole(connections, setting.seconds), as_target(setting.server.http))
         return cost.cpu_s / driver.requests(events) / gigabytes
 
     def least() -> float:
@@ -142,6 +154,16 @@ def bodies(setting: Setting, file: str, connections: int) -> Json:
     return {"unit": "s CPU a GB", **_alternate(setting, runs, job, 1 / gigabytes)}
 
 
+def _example(name: str) -> Path:
+    """A program of the driver's examples; builds it where it is missing."""
+    program = Path(programs.driver()).parent / "examples" / name
+    if not program.exists():
+        command = ["cargo", "build", "--release", "--quiet", "-p", "loadstone-driver", "--example", name]
+        subprocess.run(command, check=True, cwd=ROOT)
+        program = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / name
+    return program
+
+
 def starts(setting: Setting) -> Json:
     """How exactly sessions start that arrive at a rate; the gaps of the schedule and of what really happened."""
     page = Page("1k", endless=False).write(setting.folder / "page-arriving")
@@ -151,7 +173,9 @@ def starts(setting: Setting) -> Json:
         for turn in range(setting.repeats):
             phases = Phases(1, 1, setting.seconds, 0)
             load = Arrivals((float(rate),), most_sessions=20_000)
-            _, events = driver.play(page, load, phases, setting.target(False), log_starts=400_000, seed=turn + 1)
+            _, events = driver.play(
+                page, load, phases, as_target(setting.server.http), log_starts=400_000, seed=turn + 1
+            )
             runs.append(_start_figures(events, rate))
             say(f"    {rate}/s: {runs[-1]}")
         middle = {key: statistics.median(run[key] for run in runs) for key in runs[0]}
@@ -201,7 +225,7 @@ def stall(setting: Setting) -> Json:
     )
     for model, page, load, theory_s in loads:
         thread = stopped(4.0)
-        _, events = driver.play(page, load, Phases(0.5, 0.5, seconds, 0), setting.target(False))
+        _, events = driver.play(page, load, Phases(0.5, 0.5, seconds, 0), as_target(setting.server.http))
         thread.join()
         figures = figures_of(group_events([EVENT.validate_python(event) for event in events]))
         if theory_s is None:
@@ -256,7 +280,7 @@ def idle(setting: Setting) -> Json:
     """Memory of a generator that holds 10,000 idle TLS connections, one a session."""
     count = 10_000
     page = Page("1k", think_s=20.0).write(setting.folder / "page-idle")
-    cost, events = driver.play(page, Population(count), Phases(15, 1, 5, 0), setting.target(True))
+    cost, events = driver.play(page, Population(count), Phases(15, 1, 5, 0), as_target(setting.server.tls12))
     held = max(event["connections_open"] for event in events if event["event"] == "interval")
     found: Json = {"unit": "KiB a connection", "connections": held, "tools": {}, "skipped": {}}
     found["tools"][OURS] = cost.peak_bytes / 1024 / count
@@ -265,7 +289,7 @@ def idle(setting: Setting) -> Json:
         if reason:
             found["skipped"][tool.name] = reason
             continue
-        cost, _ = tool.run(Job(f"{setting.server.https}/1k.html", count, 20))
+        cost, _ = tool.run(Job(f"{setting.server.tls12}/1k.html", count, 20))
         found["tools"][tool.name] = cost.peak_bytes / 1024 / count
     say(f"    {found['tools']}")
     return found
@@ -315,8 +339,11 @@ def _reference() -> Iterator[Target]:
 CASES: dict[str, Callable[[Setting], Json]] = {
     "keep-alive-1k": lambda setting: per_request(setting, "1k", 64),
     "keep-alive-10k": lambda setting: per_request(setting, "10k", 64),
-    "tls-keep-alive": lambda setting: per_request(setting, "1k", 64, https=True),
-    "tls-handshake": lambda setting: per_request(setting, "1k", 32, https=True, keep_alive=False),
+    "saturated-1k": lambda setting: saturated(setting, "1k", 64),
+    "tls-keep-alive": lambda setting: per_request(setting, "1k", 64, "tls12"),
+    "tls-handshake": lambda setting: per_request(setting, "1k", 32, "tls12", keep_alive=False),
+    "tls13-keep-alive": lambda setting: per_request(setting, "1k", 64, "tls13"),
+    "tls13-handshake": lambda setting: per_request(setting, "1k", 32, "tls13", keep_alive=False),
     "body-1m": lambda setting: bodies(setting, "1m", 4),
     "body-35m": lambda setting: bodies(setting, "35m", 2),
     "idle-tls": idle,

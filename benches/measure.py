@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 GENERATOR_CORE, SERVER_CORE = 0, 1
 """Generator and server are kept apart, so that neither's work is counted as the other's."""
@@ -113,3 +114,25 @@ def save(path: Path, content: object) -> None:
     """Writes a result."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+REGRESSION = 1.1
+"""A figure that is so many times the one before, on the same processor, is a regression."""
+
+
+def regressions(before: dict[str, Any], after: dict[str, Any], tool: str) -> list[str]:
+    """What a tool's medians of a case lost against an earlier taking on the same processor, as sentences.
+
+    A case of `tools` has one cost. Costs that the earlier one does not have, and those of another processor, are left
+    out.
+    """
+    if before.get("machine", {}).get("cpu") != after["machine"]["cpu"]:
+        return []
+    costs = (case.get("tools", {}).get(tool) for case in (before, after))
+    earlier, later = (cost["median"] if isinstance(cost, dict) else cost for cost in costs)
+    if earlier is None or later is None or later < REGRESSION * earlier:
+        return []
+    percent, on = 100 * (later / earlier - 1), before["taken"][:10]
+    return [
+        f"{after['case']}: {later:.3g} {after.get('unit', '')} instead of {earlier:.3g} on {on} (+{percent:.0f} %)."
+    ]

@@ -16,8 +16,11 @@ PAGE_WIDTH = 118
 COSTS = {
     "keep-alive-1k": "1 KiB, 64 connections kept",
     "keep-alive-10k": "10 KiB, 64 connections kept",
-    "tls-keep-alive": "1 KiB over TLS, 64 connections kept",
-    "tls-handshake": "1 KiB over TLS, a full handshake for every request, 32 at once",
+    "saturated-1k": "1 KiB, 64 connections kept, a server that costs less than any tool",
+    "tls-keep-alive": "1 KiB over TLS 1.2, 64 connections kept",
+    "tls-handshake": "1 KiB over TLS 1.2, a full handshake for every request, 32 at once",
+    "tls13-keep-alive": "1 KiB over TLS 1.3, 64 connections kept",
+    "tls13-handshake": "1 KiB over TLS 1.3, a full handshake for every request, 32 at once",
     "body-1m": "1 MB bodies, 4 connections",
     "body-35m": "35 MB bodies, 2 connections",
 }
@@ -28,7 +31,8 @@ HEAD = (
     "and shared, so absolute times mean little. The ratios count: the tools alternate on the same core within the same "
     "minutes. Each figure is the median over the rounds, with the smallest and the largest in brackets. Each ratio is the "
     "median of the ratios within a round.\n\n"
-    "Every tool runs alone on one core. The server, a stock nginx with one worker, runs on the other. Costs are CPU seconds of "
+    "Every tool runs alone on one core. The server, a stock nginx with one worker unless a heading names another, runs on the "
+    "other. Most tools wait for it part of the time, so a cost includes their waking. Costs are CPU seconds of "
     "the generator (user and system, start-up included) divided by the requests that it reports. Loadstone's driver checks "
     "title, text, length and status of every answer, and keeps histograms by operation. The other tools run with their "
     "default settings; k6 discards bodies.\n"
@@ -77,6 +81,8 @@ def _costs(kept: dict[str, Json]) -> Iterator[str]:
         for tool, series in one["tools"].items():
             ratio = one["ratios"].get(tool)
             yield f"| {tool} | {_spread(series)} | {'' if ratio is None else f'{ratio:.2f}'} |"
+        yield f"\nTaken {one['taken'][:10]} on {one['machine']['cpu']}."
+        yield from (f"\n**Regression**: {regression}" for regression in one.get("regressions", ()))
         yield from _skipped(one)
         yield ""
 

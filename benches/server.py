@@ -1,5 +1,6 @@
 """The server that all tools are measured against: a stock nginx with one worker on a core of its own."""
 
+import json
 import os
 import shutil
 import socket
@@ -27,9 +28,10 @@ http {{
     types {{ text/html html; }}
     ssl_certificate {folder}/server.pem; ssl_certificate_key {folder}/server-key.pem;
     ssl_session_tickets off; ssl_session_cache off;
-    server {{
-        listen 127.0.0.1:{http} backlog=4096; listen 127.0.0.1:{https} ssl backlog=4096; root {folder}/site;
-    }}
+    root {folder}/site;
+    server {{ listen 127.0.0.1:{http} backlog=4096; }}
+    server {{ listen 127.0.0.1:{tls12} ssl backlog=4096; ssl_protocols TLSv1.2; }}
+    server {{ listen 127.0.0.1:{tls13} ssl backlog=4096; ssl_protocols TLSv1.3; }}
 }}
 """
 
@@ -39,7 +41,9 @@ class Server:
     """A server that is up."""
 
     http: str
-    https: str
+    tls12: str
+    tls13: str
+    """Addresses; the last two speak one version of TLS each."""
     worker: int
     """Process id of its worker."""
     version: str
@@ -54,8 +58,9 @@ def nginx(loadstone_server: str) -> Iterator[Server]:
         folder = Path(name)
         _write_site(folder / "site")
         subprocess.run([loadstone_server, "certificate", str(folder), "--name", "127.0.0.1"], check=True)
-        http, https = _free_port(), _free_port()
-        (folder / "nginx.conf").write_text(_CONFIGURATION.format(folder=folder, http=http, https=https))
+        http, tls12, tls13 = _free_port(), _free_port(), _free_port()
+        configuration = _CONFIGURATION.format(folder=folder, http=http, tls12=tls12, tls13=tls13)
+        (folder / "nginx.conf").write_text(configuration)
         folder.chmod(0o755)
         command = ["taskset", "-c", str(SERVER_CORE), program, "-p", str(folder), "-c", str(folder / "nginx.conf")]
         process = subprocess.Popen([*command, "-g", "user root;"] if os.getuid() == 0 else command)
@@ -64,10 +69,24 @@ def nginx(loadstone_server: str) -> Iterator[Server]:
             children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
             said = subprocess.run([program, "-v"], capture_output=True, text=True, check=False).stderr.strip()
             version = said.partition("/")[2]
-            yield Server(f"http://127.0.0.1:{http}", f"https://127.0.0.1:{https}", int(children[0]), version, folder)
+            plain, older, newer = f"http://127.0.0.1:{http}", f"https://127.0.0.1:{tls12}", f"https://127.0.0.1:{tls13}"
+            yield Server(plain, older, newer, int(children[0]), version, folder)
         finally:
             process.terminate()
             process.wait()
+
+
+@contextmanager
+def bare_server(program: Path, file: Path) -> Iterator[str]:
+    """Starts a server of one file that costs less than any load generator; yields its address."""
+    command = ["taskset", "-c", str(SERVER_CORE), str(program), str(file)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{json.loads(process.stdout.readline())['port']}"
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def _write_site(folder: Path) -> None:

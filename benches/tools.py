@@ -33,6 +33,11 @@ class Job:
     rate: float | None = None
     """Requests per second, where the tool can; None for a closed loop."""
 
+    @property
+    def is_over_tls(self) -> bool:
+        """Whether the address is one of HTTPS."""
+        return self.url.startswith("https:")
+
 
 @dataclass(frozen=True)
 class Said:
