@@ -146,7 +146,7 @@ class Connections(Section):
         description=f"a whole number from 1 to {MOST_PARALLEL}; over HTTP/2 from 1 to {MOST_STREAMS}, "
         f"{USUAL_STREAMS} by default without `embedded_bytes_per_s`",
     )
-    """Connections of a user to one server; over HTTP/2 requests at a time, on one connection."""
+    """Connections of a user to one server, at most 16; over HTTP/2 requests at a time, 100 if left out."""
     page_bytes_per_s: Positive | None = Field(default=None, description="bytes per second, above 0; none for no limit")
     embedded_bytes_per_s: Positive | None = Field(
         default=None, description="bytes per second of each connection, above 0; none for no limit"
