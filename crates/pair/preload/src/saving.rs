@@ -110,6 +110,7 @@ unsafe fn forget_translations() {
 ///
 /// The main loop holds all locks of QEMU.
 unsafe fn fork(memory: &Shared) {
+    end_copy();
     memory.set_saving(Saving::Writing);
     // SAFETY: the copy calls nothing that waits for another thread.
     match unsafe { libc::fork() } {
@@ -133,6 +134,18 @@ fn look_after_copy(memory: &Shared) {
         COPY.store(0, Ordering::Release);
         if memory.saving() == Saving::Writing {
             memory.set_saving(Saving::Failed);
+        }
+    }
+}
+
+/// Ends a copy that still writes: nobody waits for its file any more.
+fn end_copy() {
+    let copy = COPY.swap(0, Ordering::AcqRel);
+    if copy > 0 {
+        // SAFETY: a child of this process, which was not waited for yet.
+        unsafe {
+            libc::kill(copy, libc::SIGKILL);
+            libc::waitpid(copy, std::ptr::null_mut(), 0);
         }
     }
 }

@@ -109,7 +109,7 @@ async def _save(primary: Side, files: SideFiles) -> str:
     seen = len(primary.events)
     await primary.order("save")
     await primary.event("saving", after=seen)
-    await primary.execute("query-status")  # its main loop looks what it is to do
+    await primary.execute("query-status")  # the library acts in a turn of QEMU's main loop
     is_at_rest = (await primary.event("saved", after=seen))["is_at_rest"]
     return "" if is_at_rest else "frames were on their way to it"
 
