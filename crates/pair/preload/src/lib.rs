@@ -11,10 +11,9 @@ mod stream;
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::sync::OnceLock;
 
-use libc_calls::next;
+use libc_calls::{is_there, next};
+use stream::VARIABLE;
 
-/// Names the shared memory; the same path is given to QEMU as the log's.
-const VARIABLE: &str = "LOADSTONE_PAIR_MEMORY";
 /// How long the main loop of a machine that replays sleeps at most: its own timers do not know what the log brings.
 const NAP_NS: i64 = 5_000_000;
 
@@ -36,6 +35,9 @@ type CheckedPoll =
 pub unsafe extern "C" fn fopen64(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
     let (name, how) = unsafe { (CStr::from_ptr(path), CStr::from_ptr(mode)) };
     let is_log = std::env::var_os(VARIABLE).is_some_and(|log| log.as_encoded_bytes() == name.to_bytes());
+    if is_log && lacks_functions() {
+        return std::ptr::null_mut();
+    }
     if is_log {
         return stream::open(name, how.to_bytes().first() == Some(&b'r'));
     }
@@ -147,6 +149,19 @@ pub unsafe extern "C" fn __ppoll_chk(
         Some(poll) => unsafe { poll(files, count, longest, signals, room) },
         None => -1,
     }
+}
+
+/// Whether the program is no QEMU that pairs work with; it says what is missing.
+fn lacks_functions() -> bool {
+    let used = stream::USED.iter().chain(&saving::USED);
+    let missing: Vec<_> = used.filter(|name| !is_there(name)).map(|name| name.to_string_lossy()).collect();
+    if !missing.is_empty() {
+        eprintln!(
+            "loadstone-pair: this program does not export {}: it is no QEMU that pairs work with",
+            missing.join(", ")
+        );
+    }
+    !missing.is_empty()
 }
 
 /// A shorter time for the main loop of a machine that replays: none while there is log left. None where it may wait as

@@ -13,8 +13,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use loadstone_pair::ring::{Saving, Shared};
 
 use crate::libc_calls::{call, function};
-use crate::stream::{is_main, leave_log, memory, note_saved};
-use crate::VARIABLE;
+use crate::stream::{is_main, leave_log, memory, note_saved, VARIABLE};
 
 /// What is used of QEMU's own.
 pub const USED: [&CStr; 18] = [

@@ -14,9 +14,10 @@ use loadstone_pair::lag::pause;
 use loadstone_pair::log::{Scanner, END, PRELUDE, VERSION};
 use loadstone_pair::ring::{Command, Shared, State};
 
-use crate::libc_calls::{call, fopencookie, function, is_there, variable, CookieFunctions};
-use crate::saving;
+use crate::libc_calls::{call, fopencookie, function, variable, CookieFunctions};
 
+/// Names the shared memory; the same path is given to QEMU as the log's.
+pub const VARIABLE: &str = "LOADSTONE_PAIR_MEMORY";
 /// `REPLAY_MODE_RECORD` of QEMU's `ReplayMode` (qapi/replay.json).
 const RECORD: c_int = 1;
 /// Where `current_icount` lies in `ReplayState` of QEMU 7.2 (replay/replay-internal.h): behind two clocks.
@@ -33,7 +34,7 @@ const TAKEN: Duration = Duration::from_secs(2);
 const NAP: Duration = Duration::from_secs(1);
 
 /// What is used of QEMU's own: its log's state and locks, and who is to be told that time passed.
-const USED: [&CStr; 8] = [
+pub const USED: [&CStr; 8] = [
     c"replay_mode",
     c"replay_state",
     c"replay_mutex_lock",
@@ -74,17 +75,8 @@ struct Stream {
     ran_from: Instant,
 }
 
-/// The log's stream; null, with the reason on the standard error, when there is no memory to share, or QEMU is another.
+/// The log's stream; null, with the reason on the standard error, when there is no memory to share.
 pub fn open(path: &CStr, is_replayed: bool) -> *mut libc::FILE {
-    let missing: Vec<_> =
-        USED.iter().chain(&saving::USED).filter(|name| !is_there(name)).map(|name| name.to_string_lossy()).collect();
-    if !missing.is_empty() {
-        eprintln!(
-            "loadstone-pair: this program does not export {}: it is no QEMU that pairs work with",
-            missing.join(", ")
-        );
-        return std::ptr::null_mut();
-    }
     let path = Path::new(std::ffi::OsStr::new(path.to_str().unwrap_or_default()));
     let memory = match Shared::open(path) {
         Ok(memory) => MEMORY.get_or_init(|| memory),

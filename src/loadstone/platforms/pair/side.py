@@ -30,14 +30,14 @@ SIDE_READY_TIMEOUT_S = 20.0
 ENDING_S = 1.0
 """Wait for a machine that may be about to end, where its agent has ended."""
 SIDE_QUIT_TIMEOUT_S = 2.0
-STATE = "state"
+STATE_FILE_NAME = "state"
 """What QEMU calls the open file that it writes its machine's state to."""
-NO_LIMIT_BYTES_PER_S = 1 << 40
+SAVE_LIMIT_BYTES_PER_S = 1 << 40
 """Speed at which it may: any."""
 STATE_SAVE_TIMEOUT_S = 60.0
 """Longest time for a state to be written."""
 SIDE_POLL_INTERVAL_S = 0.01
-ENDED = ("completed", "failed", "cancelled")
+ENDED_SAVES = ("completed", "failed", "cancelled")
 """What QEMU says of a state that it writes no more."""
 REFUSED = "refused"
 """What an agent says when it does not do what it was told."""
@@ -253,12 +253,12 @@ class PairSide(Side):
         assert self.qmp is not None
         with self.files.state.open("wb") as file:
             self.qmp.send_fd_scm(file.fileno())
-            await self.execute("getfd", fdname=STATE)
-        await self.execute("migrate-set-parameters", **{"max-bandwidth": NO_LIMIT_BYTES_PER_S})
-        await self.execute("migrate", uri=f"fd:{STATE}")
+            await self.execute("getfd", fdname=STATE_FILE_NAME)
+        await self.execute("migrate-set-parameters", **{"max-bandwidth": SAVE_LIMIT_BYTES_PER_S})
+        await self.execute("migrate", uri=f"fd:{STATE_FILE_NAME}")
         until = time.monotonic() + STATE_SAVE_TIMEOUT_S
         migration: Json = {}
-        while migration.get("status") not in ENDED and time.monotonic() < until:
+        while migration.get("status") not in ENDED_SAVES and time.monotonic() < until:
             await asyncio.sleep(SIDE_POLL_INTERVAL_S)
             migration = await self.execute("query-migrate")
         if migration.get("status") != "completed":
