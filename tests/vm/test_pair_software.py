@@ -34,6 +34,6 @@ def test_a_stock_server_in_a_pair_outlives_its_primary(tmp_path: Path, loadstone
     assert sum(operation.requests for operation in iteration.figures.operations) > 0
     assert sum(operation.error_count for operation in iteration.figures.operations) == 0
     facts = result.manifest.machines["web"].facts
-    assert facts["image"].startswith(f"{DEBIAN} ")
-    assert facts["software"].startswith("nginx version")
+    assert str(facts["image"]).startswith(f"{DEBIAN} ")
+    assert str(facts["software"]).startswith("nginx version")
     assert facts["disk"] == "a replica on each side"
