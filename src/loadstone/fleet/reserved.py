@@ -17,6 +17,8 @@ HOST_ANSWER_TIMEOUT_S = 1.5
 """Longest wait for one answer to that: a host that gives none counts as lost two seconds after its last at most, and
 the run, which looks twice a second, ends within three.
 """
+STALL_S = 1.0
+"""Lateness of that time-out by which this process knows that it stood still itself."""
 
 
 @dataclass
@@ -49,9 +51,12 @@ class FleetHost:
     async def beat(self) -> None:
         """Says that the coordinator is there, until the host is lost."""
         while not self.lost:
+            asked_s = time.monotonic()
             try:
                 state = await self.ask(Beat(), HOST_ANSWER_TIMEOUT_S)
             except FleetError as error:
+                if time.monotonic() - asked_s > HOST_ANSWER_TIMEOUT_S + STALL_S:
+                    continue  # this process stood still, which says nothing of the host
                 self.lose(str(error))
                 return
             self.drivers = state.drivers

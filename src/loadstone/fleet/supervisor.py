@@ -2,7 +2,7 @@
 
 Its methods carry out the messages of `requests`, which come and are answered in plain data, so that any engine can
 carry them. When the coordinator falls silent all that it had here is ended, as if it had said so: nothing runs on for
-nobody.
+nobody. A host that has a part of a pair waits for minutes, since its users need no coordinator.
 """
 
 import asyncio
@@ -45,7 +45,9 @@ from loadstone.platforms.maker import MachineMaker, open_maker
 from loadstone.platforms.registry import read_machine
 
 SUPERVISOR_SILENCE_TIMEOUT_S = 3.0
-"""Silence of the coordinator after which all of its is ended here."""
+"""Silence of the coordinator after which all of its is ended here; its drivers alone, where a pair is here."""
+PAIR_SILENCE_TIMEOUT_S = 300.0
+"""Silence after which a host that has a part of a pair ends all: a coordinator that stands still ends no pair."""
 SUPERVISOR_POLL_INTERVAL_S = 0.25
 MOST_LOG_BYTES = 256 * 1024
 """The end of a log that is handed over."""
@@ -173,10 +175,15 @@ class Supervisor:
             await stack.aclose()
 
     async def _watch(self) -> None:
-        while time.monotonic() - self._heard_s < SUPERVISOR_SILENCE_TIMEOUT_S:
+        while (silent_s := time.monotonic() - self._heard_s) < self._longest_silence_s():
+            if silent_s >= SUPERVISOR_SILENCE_TIMEOUT_S and self._drivers:
+                await self._end_drivers()
             await asyncio.sleep(SUPERVISOR_POLL_INTERVAL_S)
         await self.release()
         self.ended()
+
+    def _longest_silence_s(self) -> float:
+        return PAIR_SILENCE_TIMEOUT_S if self._halves else SUPERVISOR_SILENCE_TIMEOUT_S
 
     async def _end_drivers(self) -> None:
         await asyncio.gather(*(child.stop() for child in self._drivers.values()))

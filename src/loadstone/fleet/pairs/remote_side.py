@@ -31,6 +31,7 @@ from loadstone.fleet.pairs.requests import (
 )
 from loadstone.fleet.remote import Supervised
 from loadstone.fleet.requests import AskHalf
+from loadstone.fleet.reserved import STALL_S
 from loadstone.host.tasks import end_tasks
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.pair.command import Mode
@@ -144,9 +145,12 @@ class RemoteSide(Side):
         """Takes what it says, by this host's clock, until it says nothing any more."""
         is_mute = False
         while not is_mute:
+            asked_s = time.monotonic()
             try:
                 seen = await self.ask(ReceiveEvents(len(self.events)))
             except FleetError:
+                if not self.home.host.lost and time.monotonic() - asked_s > ReceiveEvents.timeout_s + STALL_S:
+                    continue  # this process stood still
                 break
             ahead_s = seen.unix_s - time.time()
             for event in (*seen.events, *filter(None, [seen.metrics])):
