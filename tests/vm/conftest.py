@@ -14,7 +14,7 @@ from benches.failovers import Client, Writer, database_of, serving
 from loadstone.host import runtime
 from loadstone.model.fault import FaultKind
 from loadstone.platforms.pair import command as pair_command
-from loadstone.platforms.pair import side as pair_side
+from loadstone.platforms.pair import local_side
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.side import Side
 from tests.contract.conftest import OURS, traces
@@ -123,7 +123,7 @@ def patient_agents() -> Iterator[None]:
         return [*pair_command.agent(*declared), "--patience-ms", str(PATIENCE_MS)]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pair_side, "agent", agent)
+        patch.setattr(local_side, "agent", agent)
         yield
 
 

@@ -1,23 +1,29 @@
 """The commands of pairs: one keeps a pair, the others look at it and change it."""
 
-import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
+from benches.failovers import Writer
 
 from loadstone.cli.main import main
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.pair import control
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.integration.conftest import command
+from tests.vm.conftest import MORE
 from tests.vm.test_failures import wait_for
+from tests.waiting import WAIT_S
 
 pytestmark = [
     pytest.mark.integration,
@@ -28,24 +34,34 @@ pytestmark = [
 NAME = f"test{os.getpid()}"
 
 
-@pytest.fixture
-def kept(tmp_path: Path) -> Iterator[str]:
-    """A pair that another process keeps."""
-    words = command("pair", "create", NAME)
-    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as keeping:
-        assert keeping.stdout is not None
+Keeping = tuple["subprocess.Popen[str]", list[str]]
+
+
+@contextmanager
+def keeping(folder: Path, name: str, *words: str) -> Iterator[Keeping]:
+    """A process that keeps a new pair, and what it wrote until the pair served."""
+    argv = command("pair", "create", name, *words)
+    with subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
         said = []
-        for line in keeping.stdout:
+        for line in process.stdout:
             said.append(line)
             if "serves" in line:
                 break
         try:
             assert any("one virtual processor" in line for line in said), said
-            yield NAME
+            yield process, said
         finally:
-            keeping.send_signal(signal.SIGINT)
-            keeping.communicate(timeout=60)
-    assert keeping.returncode == 0
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[str]:
+    """A pair that another process keeps."""
+    with keeping(tmp_path, NAME) as (process, _):
+        yield NAME
+    assert process.returncode == 0
 
 
 @dataclass(frozen=True)
@@ -93,8 +109,8 @@ def test_a_pair_is_looked_at_broken_made_whole_and_left_alone(kept: str, pair: P
     events = [json.loads(line)["event"] for line in pair("events", kept).stdout.splitlines()]
     assert {"protected", "live", "saved", "alone"} <= set(events)
     assert kept in pair("status").stdout
-    with pytest.raises(PlatformError, match=f"A pair `{kept}` already"):
-        asyncio.run(keep_another(kept))
+    with pytest.raises(PlatformError, match=f"A pair `{kept}` already"), control.kept_alone(kept):
+        pass
 
 
 def is_whole_elsewhere(now: dict[str, Any], before: dict[str, Any]) -> bool:
@@ -102,14 +118,68 @@ def is_whole_elsewhere(now: dict[str, Any], before: dict[str, Any]) -> bool:
     return now["status"] == "protected" and now["serving"]["name"] != before["serving"]["name"]
 
 
-async def keep_another(name: str) -> None:
-    """Keeps a pair of this name as well."""
+@pytest.mark.slow("boots a pair, kills its keeper and its primary")
+def test_a_killed_keeper_costs_no_answer_and_the_next_command_takes_over(pair: PairCommand, tmp_path: Path) -> None:
+    name = f"{NAME}k"
+    with (
+        keeping(tmp_path, name, "--serve", "database", "--lease", "10") as (keeper, said),
+        ThreadPoolExecutor() as pool,
+    ):
+        host, port = re.findall(r"at ([0-9.]+):([0-9]+)", said[-1])[0]
+        writer = Writer(host, int(port), WAIT_S)
+        writing = pool.submit(writer.ask)
+        try:
+            answered(writer)
+            keeper.kill()
+            keeper.wait()
+            answered(writer)
+            assert pair("list").stdout.split() == [name, "no", "keeper"]
+            first = json.loads(pair("status", name, "--json").stdout)
+            assert first["status"] == "protected"
+            assert pair("list").stdout.split() == [name, "kept"]
+            assert pair("fail", name, "kill-primary").code == 0
+            answered(writer)
+            wait_for(lambda: is_whole_elsewhere(json.loads(pair("status", name, "--json").stdout), first))
+            assert "stood still" in "".join(astuple(pair("move", name))[1:])
+            answered(writer)
+        finally:
+            writer.end()
+            writing.result(WAIT_S)
+            ended = pair("end", name)
+        assert (writer.errors, writer.lost, writer.repeated) == ([], 0, 0)
+        assert ended.code == 0
+        assert pair("list").stdout == ""
+        assert pair("status", name).code == 2
 
-    async def obey(do: str, what: dict[str, Any]) -> None:
-        raise AssertionError(do)
 
-    async with control.listening(name, obey):
-        pass
+def answered(writer: Writer) -> None:
+    """Waits until a client has had more answers."""
+    wanted = len(writer.answers) + MORE
+    wait_for(lambda: len(writer.answers) >= wanted or bool(writer.errors))
+    assert not writer.errors
+
+
+@pytest.mark.slow("boots a pair and kills its keeper")
+def test_a_pair_without_a_lease_ends_with_its_keeper_and_its_files_are_cleaned(
+    pair: PairCommand, tmp_path: Path
+) -> None:
+    name = f"{NAME}n"
+    with keeping(tmp_path, name, "--lease", "0") as (keeper, _):
+        processes = [side["pid"] for side in sides_of(json.loads(pair("status", name, "--json").stdout))]
+        keeper.kill()
+        keeper.wait()
+        wait_for(lambda: not any(map(psutil.pid_exists, processes)))
+    assert pair("list").stdout.split() == [name, "ended"]
+    refused = pair("status", name)
+    assert refused.code == 2
+    assert "has ended" in refused.stderr
+    assert pair("clean").code == 0
+    assert pair("list").stdout == ""
+
+
+def sides_of(status: dict[str, Any]) -> list[dict[str, Any]]:
+    """Both sides, as a status has them."""
+    return [status["serving"], status["secondary"]]
 
 
 def test_a_pair_that_nobody_keeps_is_named_with_the_remedy(pair: PairCommand) -> None:

@@ -18,7 +18,7 @@ from benches.failovers import Writer, database_of, run, serving
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
-from loadstone.platforms.pair import machine as pair_machine
+from loadstone.platforms.pair import local
 from loadstone.platforms.pair.command import SideFiles
 from loadstone.platforms.pair.disk import Disks, Reads
 from loadstone.platforms.pair.machine import PairMachine
@@ -259,7 +259,7 @@ def small(tmp_path: Path) -> Iterator[Sequence[Path]]:
 def test_a_side_whose_disk_is_full_is_gone_and_the_other_goes_on(
     small: Sequence[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handed = pair_machine._hand_out
+    handed = local.hand_out
 
     async def hand_out(booted: SideFiles, sides: Sequence[Side]) -> None:
         """Moves the disks of both sides to the file systems without room as well."""
@@ -270,7 +270,7 @@ def test_a_side_whose_disk_is_full_is_gone_and_the_other_goes_on(
             disk.unlink()
             disk.symlink_to(moved)
 
-    monkeypatch.setattr(pair_machine, "_hand_out", hand_out)
+    monkeypatch.setattr(local, "hand_out", hand_out)
 
     async def play() -> None:
         async with serving(tmp_path, disk=DISK_MIB) as (machine, _, _):

@@ -10,7 +10,7 @@ import pytest
 from benches.boundaries import cut_often
 
 from loadstone.host.programs import preload
-from loadstone.platforms.pair.side import PAIR_MEMORY_VARIABLE
+from loadstone.platforms.pair.local_side import PAIR_MEMORY_VARIABLE
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.vm.conftest import patient_agents
 

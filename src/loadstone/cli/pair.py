@@ -1,8 +1,10 @@
 """`loadstone pair`: making a pair, looking at it, and doing things to it."""
 
 import asyncio
+import contextlib
 import json
 import signal
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,15 +14,17 @@ from rich.table import Table
 
 from loadstone.cli.exits import Exit
 from loadstone.cli.screen import out, say, warn
-from loadstone.host.runtime import temporary_folder
 from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.fault import FaultKind
 from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.platforms.kind import own_settings
 from loadstone.platforms.pair import control
-from loadstone.platforms.pair.disk import Disks, Reads
+from loadstone.platforms.pair.disk import MOST_LEASE_MIN, Disks, PairSettings, Reads
 from loadstone.platforms.pair.fitness import FitnessFinding, findings, refusal
 from loadstone.platforms.pair.keeper import Keeper
+from loadstone.platforms.pair.local import adopted_pair
 from loadstone.platforms.pair.machine import PairMachine
+from loadstone.platforms.pair.record import PairRecord
 from loadstone.platforms.pair.sizing import MEASURED_MBIT_PER_S, log_bandwidth
 from loadstone.platforms.pair.status import StatusWatch, status_rows
 from loadstone.platforms.registry import read_machine
@@ -34,9 +38,15 @@ LIMITS = (
     "sides on this host. VMware holds patents on parts of this method. Limits: docs/explain/pairs.md."
 )
 PAIR_STATUS_INTERVAL_S = 1.0
+PAIR_END_TIMEOUT_S = 60.0
+PAIR_END_POLL_INTERVAL_S = 0.05
+LEASE_MIN = 10
+"""Usual lease of a pair whose keeper was killed."""
+LEASE_UNIT_S = 60
 MEMORY_MIB = 192
-SERVED = ("echo", "backend", "infra", "idle")
-"""Of the reference server: what needs nothing beside it."""
+DATABASE = "database"
+SERVED = ("echo", "backend", "infra", "idle", DATABASE)
+"""Roles of the reference server that need no other service."""
 app = typer.Typer(help="Create, inspect and fault-test fault-tolerant pairs.", no_args_is_help=True)
 PairArgument = Annotated[str, typer.Argument(help="Name of the pair.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -69,8 +79,16 @@ def create(
         typer.Option(help="Source of data read from a shared disk, for the secondary: the log, or its own reads."),
     ] = Reads.LOG,
     serve: Annotated[str, typer.Option(help=f"Service of the pair: {', '.join(SERVED)}.")] = "backend",
+    lease: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=MOST_LEASE_MIN,
+            help="Minutes for which the pair continues when this process is killed, after the last command.",
+        ),
+    ] = LEASE_MIN,
 ) -> Exit:
-    """Create a pair that runs until Ctrl-C; other commands inspect and change it meanwhile."""
+    """Create a pair that runs until Ctrl-C or `pair end`; other commands inspect and change it meanwhile."""
     control.require_name(name)
     if serve not in SERVED:
         raise UsageError(f"A pair cannot run `{serve}`. Use one of {', '.join(SERVED)}.")
@@ -81,35 +99,140 @@ def create(
     for check in checks:
         if not check.is_fit:
             warn(f"{check.matter}: {check.detail}")
-    with temporary_folder("pair") as logs:
-        settings = {"platform": "pair", "memory": memory, "disk": disk, "disks": disks, "reads": reads}
-        wanted = read_machine(settings)
-        asyncio.run(_keep(name, wanted, serve, logs))
+    settings = {"platform": "pair", "memory": memory, "disk": disk, "disks": disks, "reads": reads, "lease": lease}
+    with control.kept_alone(name):
+        if control.state_of_unkept(name) is control.PairState.UNKEPT:
+            raise PlatformError(
+                f"A pair `{name}` already exists, without a keeper. `loadstone pair end {name}` ends it."
+            )
+        asyncio.run(_create(name, read_machine(settings), serve))
     return Exit.PASS
 
 
-async def _keep(name: str, wanted: MachineSpec, serve: str, logs: Path) -> None:
-    """A pair with a service, until a signal."""
+async def _create(name: str, wanted: MachineSpec, serve: str) -> None:
+    """A pair with a service, until a signal or a command ends it."""
+    over = _signalled()
+    logs = control.logs_of(name)
+    try:
+        async with open_testbed(logs) as base:
+            machine = await base.machine(name, wanted, (PUBLIC,))
+            assert isinstance(machine, PairMachine)
+            record = _record(machine, wanted, logs)
+            control.remember(record)
+            service = await machine.start(serve, await _command(machine, serve))
+            target = await target_of(machine, reference.read_ready(service.first_line))
+            record = record.model_copy(update={"serves": f"{serve} at {target.http}"})
+            control.remember(record)
+            await _keep(Keeper(StatusWatch(machine), record, over), is_background=False)
+    finally:
+        control.forget(name)
+
+
+async def _command(machine: PairMachine, serve: str) -> list[str]:
+    """The command of a service; a database has a file on the machine's disk, or in its memory."""
+    if serve != DATABASE:
+        return reference.plain_command(serve, machine.listen, 1)
+    await machine.write("database.txt", "The rows are in the file next to this one.\n")
+    return reference.plain_command(serve, machine.listen, 1, "--file", f"{machine.files}/rows.db")
+
+
+def _record(machine: PairMachine, wanted: MachineSpec, logs: Path) -> PairRecord:
+    """What the next keeper must know."""
+    context = machine.context
+    return PairRecord(
+        name=machine.name,
+        machine=wanted.declared,
+        folder=context.journal.folder,
+        logs=logs,
+        nic=context.nics[PUBLIC],
+        serves="nothing yet",
+    )
+
+
+@app.command("keep")
+def keep(
+    name: PairArgument,
+    is_background: Annotated[bool, typer.Option(control.BACKGROUND, hidden=True)] = False,
+) -> Exit:
+    """Take over a pair whose process was killed, until Ctrl-C or `pair end`. Other commands do so in the background."""
+    control.require_name(name)
+    with control.kept_alone(name):
+        record = control.record_of(name)
+        if record is None or control.state_of_unkept(name) is control.PairState.ENDED:
+            raise control.absent(name)
+        asyncio.run(_take_over(record, is_background))
+    return Exit.PASS
+
+
+async def _take_over(record: PairRecord, is_background: bool) -> None:
+    """Keeps a pair that runs already until it is to end."""
+    over = _signalled()
+    async with adopted_pair(record) as machine:
+        try:
+            async with machine.keep_running():
+                await _keep(Keeper(StatusWatch(machine), record, over), is_background)
+        finally:
+            await machine.end_sides()
+            control.forget(record.name)
+
+
+def _signalled() -> asyncio.Event:
+    """Set by a signal that ends this process."""
     over = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, over.set)
-    async with open_testbed(logs) as base:
-        machine = await base.machine(name, wanted, (PUBLIC,))
-        assert isinstance(machine, PairMachine)
-        service = await machine.start(serve, reference.plain_command(serve, machine.listen, 1))
-        target = await target_of(machine, reference.read_ready(service.first_line))
-        watch = StatusWatch(machine)
-        async with control.listening(name, Keeper(watch).obey):
-            say(f"{name} serves {serve} at {target.http}. Ctrl-C ends it.")
-            with Live(_table(watch.read()), console=out, transient=True, auto_refresh=False) as live:
-                while not over.is_set() and not machine.end():
-                    live.update(_table(watch.read()), refresh=True)
-                    try:
-                        await asyncio.wait_for(over.wait(), PAIR_STATUS_INTERVAL_S)
-                    except TimeoutError:
-                        continue
-        if machine.end():
-            raise PlatformError(machine.end())
+    return over
+
+
+async def _keep(keeper: Keeper, is_background: bool) -> None:
+    """Keeps a pair until it is to end. In the background that is when no command has come for its lease. Raises
+    PlatformError where it has ended by itself.
+    """
+    machine, record = keeper.watch.machine, keeper.record
+    lease_s = LEASE_UNIT_S * own_settings(machine.context.spec, PairSettings).lease
+    async with control.listening(record.name, keeper.obey):
+        say(f"{record.name} serves {record.serves}. Ctrl-C ends it.")
+        with Live(_table(keeper.watch.read()), console=out, transient=True, auto_refresh=False) as live:
+            while not keeper.over.is_set() and not machine.end():
+                live.update(_table(keeper.watch.read()), refresh=not is_background)
+                if is_background and time.monotonic() - keeper.used_s > lease_s:
+                    say(f"No command came within the lease of {lease_s / LEASE_UNIT_S:g} min: the pair ends.")
+                    break
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(keeper.over.wait(), PAIR_STATUS_INTERVAL_S)
+    if machine.end():
+        raise PlatformError(machine.end())
+
+
+@app.command("end")
+def end(name: PairArgument) -> Exit:
+    """End a pair, and the process that keeps it."""
+    _ask(name, "end")
+    until = time.monotonic() + PAIR_END_TIMEOUT_S
+    while control.record_of(name) is not None and time.monotonic() < until:
+        time.sleep(PAIR_END_POLL_INTERVAL_S)
+    return Exit.PASS
+
+
+@app.command("list")
+def list_pairs() -> Exit:
+    """List all pairs of this user: kept, without a keeper, or ended with files left."""
+    for name in control.known():
+        out.print(f"{name}  {control.state_of(name)}", highlight=False)
+    return Exit.PASS
+
+
+@app.command("clean")
+def clean() -> Exit:
+    """Remove what ended pairs have left; running ones stay, and are named."""
+    for name in control.known():
+        state = control.state_of(name)
+        if state is control.PairState.ENDED:
+            control.forget(name)
+            say(f"{name}: files removed.")
+        elif state is control.PairState.UNKEPT:
+            say(f"{name}: still running without a keeper. `loadstone pair end {name}` ends it.")
+    return Exit.PASS
 
 
 def _ask(name: str, do: str, **details: Any) -> Any:
@@ -120,7 +243,7 @@ def _ask(name: str, do: str, **details: Any) -> Any:
 def status(name: Annotated[str | None, typer.Argument(help="Name of a pair. Default: all active pairs.")] = None,
            as_json: Json = False) -> Exit:  # fmt: skip
     """Show the status of pairs: protection, host and use of the secondary, lag, log bandwidth, delayed outputs."""
-    statuses = [_ask(name, "status")] if name else asyncio.run(control.statuses())
+    statuses = [_ask(name, "status")] if name else asyncio.run(control.statuses(takes_over=True))
     if not statuses and not as_json:
         say("No pair is active. `loadstone pair create NAME` creates one.")
     for looked in statuses:

@@ -8,7 +8,8 @@ import asyncio
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
+from pathlib import Path
 from typing import IO, Any
 
 from loadstone.host.identity import start_of
@@ -74,6 +75,38 @@ def run(
     return subprocess.run(argv, env=variables, text=text, stdout=stdout, stderr=stderr, **{"check": False, **options})
 
 
+def start_detached(argv: list[str], log: Path) -> None:
+    """Starts a program that continues after the end of this process; what it writes goes to `log`. Raises OSError."""
+    with log.open("ab") as output:
+        subprocess.Popen(  # asyncio would kill it when its loop ends
+            argv,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+
+
+async def start_held(*argv: str, pipe: tuple[int, int], **options: Any) -> Process:
+    """Starts a program that ends with another one, which holds the writing end of `pipe`: a guard at the reading end
+    kills it then. Both ends are closed here. Raises OSError.
+    """
+    reading, writing = pipe
+    try:
+        nowhere = asyncio.subprocess.DEVNULL
+        shell = ("sh", "-c", GUARD, "guard")
+        guard = await start(*shell, stdin=reading, stdout=nowhere, stderr=nowhere, start_new_session=True)
+        process = await start(*argv, **options)
+        with contextlib.suppress(ProcessLookupError):  # it has ended already
+            os.write(writing, f"{process.pid} {start_of(process.pid)}\n".encode())
+    finally:
+        os.close(reading)
+        os.close(writing)
+    _keep_task(guard.wait())
+    return process
+
+
 async def start_guarded(*argv: str, **options: Any) -> Process:
     """Starts a program that ends with the lab, also where that is killed: a guard kills it when the lab's end of a
     pipe is gone. The kernel's own signal of a parent's death is lost where a program changes its user, as QEMU does.
@@ -89,14 +122,18 @@ async def start_guarded(*argv: str, **options: Any) -> Process:
         raise
     with contextlib.suppress(ProcessLookupError):  # it has ended already
         guard.stdin.write(f"{process.pid} {start_of(process.pid)}\n".encode())
-    releasing = asyncio.create_task(_release(process, guard))
-    _releasing.add(releasing)
-    releasing.add_done_callback(_releasing.discard)
+    _keep_task(_release(process, guard))
     return process
 
 
-_releasing: set["asyncio.Task[None]"] = set()
+_tasks: set["asyncio.Task[Any]"] = set()
 """Tasks are kept here, since the loop alone does not keep them."""
+
+
+def _keep_task(work: Coroutine[Any, Any, Any]) -> None:
+    task = asyncio.create_task(work)
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
 
 
 async def _release(process: Process, guard: Process) -> None:

@@ -51,12 +51,14 @@ def is_private(folder: Path) -> bool:
 
 
 def locked_folder() -> tuple[Path, int]:
-    """A new folder of this process, and the descriptor that holds its lock. Raises PlatformError."""
+    """A new folder of this process, and the descriptor that holds its lock: shared with processes that inherit the
+    descriptor, or lock the folder as well. Raises PlatformError.
+    """
     name = f"{PREFIX}{secrets.token_hex(3)}"
     unlocked, folder = private_folder() / f".{name}", private_folder() / name
     unlocked.mkdir(mode=0o700)
     descriptor = os.open(unlocked / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
     unlocked.rename(folder)  # nobody finds it before it is locked
     return folder, descriptor
 

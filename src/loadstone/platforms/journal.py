@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,7 +41,8 @@ class ResourceJournal:
     """One process's journal and folder for sockets and disks; locked as long as the process lives."""
 
     folder: Path
-    _lock: int
+    lock: int
+    """Descriptor that holds the lock; processes that inherit it keep the journal after the end of this one."""
     _journal: IO[str] = field(repr=False)
 
     @property
@@ -69,6 +70,35 @@ async def open_journal() -> AsyncIterator[ResourceJournal]:
         finally:
             await asyncio.to_thread(undo, folder)  # the network library waits
             os.close(descriptor)
+
+
+@contextlib.contextmanager
+def adopted_journal(folder: Path) -> Iterator[ResourceJournal]:
+    """The journal of a process that is gone, of whose processes some still hold the lock; held while the block runs.
+    Nothing is undone at its end. Raises OSError where it is being undone already.
+    """
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with (folder / JOURNAL).open("a", buffering=1) as file:
+            yield ResourceJournal(folder, descriptor, file)
+    finally:
+        os.close(descriptor)
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether a process holds the journal of this folder."""
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
 
 
 def reap() -> list[str]:

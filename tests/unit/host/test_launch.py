@@ -116,7 +116,7 @@ def test_a_guard_goes_with_the_program_that_it_guards() -> None:
         guards = [one for one in psutil.Process().children() if one.pid != process.pid and "guard" in one.cmdline()]
         process.terminate()
         await process.wait()
-        while launch._releasing:
+        while launch._tasks:
             await asyncio.sleep(0.01)
         return guards
 
@@ -141,3 +141,37 @@ def test_a_program_whose_start_is_cancelled_does_not_run_on() -> None:
             await asyncio.sleep(0.02)
 
     asyncio.run(run())
+
+
+def test_a_held_program_ends_with_the_one_that_holds_it_and_not_with_the_lab() -> None:
+    async def run() -> None:
+        pipe = os.pipe()
+        holder = await launch.start("sleep", "598", pass_fds=(pipe[1],))
+        held = await launch.start_held("sleep", "597", pipe=pipe)
+        with pytest.raises(OSError):
+            os.fstat(pipe[1])  # this process holds it no more
+        assert held.returncode is None
+        holder.kill()
+        await holder.wait()
+        assert await asyncio.wait_for(held.wait(), 100) == -signal.SIGKILL
+        while launch._tasks:
+            await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+
+
+def test_a_detached_program_continues_after_the_end_of_its_starter(tmp_path: Path) -> None:
+    script = """if True:
+        import sys
+        from pathlib import Path
+        from loadstone.host import launch
+        launch.start_detached(["sh", "-c", "echo $$; exec sleep 596"], Path(sys.argv[1]))
+    """
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "log")], check=True)
+    until = time.monotonic() + 100
+    while not (tmp_path / "log").read_text().strip():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    process = psutil.Process(int((tmp_path / "log").read_text()))
+    assert process.is_running()
+    process.kill()

@@ -9,7 +9,8 @@ from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.pair.command import Mode, PairLayout, RemotePeer, SideFiles, agent, kernel_line, qemu
 from loadstone.platforms.pair.disk import Disks, PairDisk, PairSettings, Reads, idle_settings
 from loadstone.platforms.pair.fitness import refusal, unlike
-from loadstone.platforms.pair.machine import disclosed, side_files
+from loadstone.platforms.pair.local import side_files
+from loadstone.platforms.pair.machine import disclosed
 from loadstone.platforms.vm.image import Image
 
 NIC = NetworkInterface("public", "tap1", "ns", "10.200.0.2", "52:54:0a:c8:00:02", "10.200.0.1", twin="tap2")

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from loadstone.host import runtime
 from loadstone.host.cores import core_list
 from loadstone.host.identity import is_still, start_of
 from loadstone.model.errors import PlatformError, UsageError
@@ -266,3 +267,28 @@ def test_a_folder_whose_maker_was_killed_before_it_was_locked_is_removed_in_time
     assert journal.reap() == []
     assert not old.exists()
     assert new.exists(), "its maker may be about to lock it"
+
+
+def test_a_journal_is_kept_by_processes_that_inherit_its_lock_and_by_its_next_keeper(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path))
+    tmp_path.chmod(0o700)
+    folder, lock = runtime.locked_folder()
+    (folder / journal.JOURNAL).touch()
+    with subprocess.Popen(["sleep", "600"], pass_fds=(lock,)) as heir:
+        os.close(lock)
+        assert journal.reap() == []
+        assert journal.is_locked(folder)
+        with journal.adopted_journal(folder) as adopted:
+            adopted.note("group", path=str(tmp_path / "none"))
+            heir.kill()
+            heir.wait()
+            assert journal.is_locked(folder)
+            journal.reap()
+            assert folder.is_dir()
+        assert not journal.is_locked(folder)
+        journal.reap()
+        assert not folder.exists()
+        with pytest.raises(FileNotFoundError), journal.adopted_journal(folder):
+            pass

@@ -65,16 +65,16 @@ def test_whoever_keeps_a_pair_is_asked_over_its_socket(tmp_path: Path, monkeypat
         return STATUS
 
     async def play() -> None:
-        async with control.listening("shop", obey):
-            assert await control.ask("shop", "status") == STATUS
-            page = await WebPages(tmp_path).pairs(None)  # type: ignore[arg-type]
-            assert b"this host, process 8" in page.body
-            metrics = await WebPages(tmp_path).pair_metrics(None)  # type: ignore[arg-type]
-            assert b'protected{pair="shop"} 1.0' in metrics.body
-            with pytest.raises(PlatformError, match="no dance"):
-                await control.ask("shop", "dance", where="here")
-            with pytest.raises(PlatformError, match="already"):
-                async with control.listening("shop", obey):
+        with control.kept_alone("shop"):
+            async with control.listening("shop", obey):
+                assert await control.ask("shop", "status") == STATUS
+                page = await WebPages(tmp_path).pairs(None)  # type: ignore[arg-type]
+                assert b"this host, process 8" in page.body
+                metrics = await WebPages(tmp_path).pair_metrics(None)  # type: ignore[arg-type]
+                assert b'protected{pair="shop"} 1.0' in metrics.body
+                with pytest.raises(PlatformError, match="no dance"):
+                    await control.ask("shop", "dance", where="here")
+                with pytest.raises(PlatformError, match="already"), control.kept_alone("shop"):
                     pass
         assert control.known() == []
         with pytest.raises(PlatformError, match="pair create shop"):

@@ -40,6 +40,10 @@ pub enum Event {
     Order(Order),
     /// Nobody gives orders any more.
     Orphaned,
+    /// The keeper of this number is there.
+    Kept(u64),
+    /// The keeper of this number is gone.
+    Unkept(u64),
     /// The machine sent a frame when its log was so long.
     Frame(Vec<u8>, u64),
     /// It is being saved, and all that it sent before has come.

@@ -30,12 +30,14 @@ pub struct Guest {
     process: Option<Pid>,
     /// Since when frames are kept from it.
     held: Instant,
+    /// Whether they are.
+    is_held: bool,
 }
 
 impl Guest {
     /// A machine whose process is not known yet.
     pub fn new(memory: Arc<Shared>, disk: Option<Arc<Disk>>, differs: Arc<AtomicBool>, inputs: Arc<Inputs>) -> Guest {
-        Guest { memory, disk, differs, inputs, process: None, held: Instant::now() }
+        Guest { memory, disk, differs, inputs, process: None, held: Instant::now(), is_held: false }
     }
 
     /// QEMU runs, as this process.
@@ -55,13 +57,19 @@ impl Guest {
 
     /// Keeps frames from it, which is about to be saved.
     pub fn hold_frames(&mut self) {
-        self.held = Instant::now();
+        (self.held, self.is_held) = (Instant::now(), true);
         self.inputs.hold();
     }
 
     /// Gives it frames again, those first that were kept from it.
-    pub fn resume_frames(&self) {
+    pub fn resume_frames(&mut self) {
+        self.is_held = false;
         self.serve_frames(self.held);
+    }
+
+    /// Whether it is about to be saved, or is being saved.
+    pub fn is_held(&self) -> bool {
+        self.is_held
     }
 
     /// Gives it frames from here on, those first that came since `from`.

@@ -12,8 +12,11 @@ mod event;
 mod exits;
 mod guest;
 mod inputs;
+mod keepers;
+mod lease;
 mod link;
 mod marks;
+mod monitor;
 mod mover;
 mod network;
 mod options;
@@ -52,7 +55,8 @@ use threads::spawn;
 /// Runs an agent until its machine is gone, or it is told to stop.
 pub fn run(options: &Options) -> Result<()> {
     let memory = Arc::new(Shared::create(&options.memory).with_context(|| options.memory.display().to_string())?);
-    let sockets = [Some(&options.memory), Some(&options.outlet), options.disk_socket.as_ref()];
+    let sockets =
+        [Some(&options.memory), Some(&options.outlet), options.disk_socket.as_ref(), options.control.as_ref()];
     let _removed = Removed(sockets.into_iter().flatten().cloned().collect());
     let tap = Arc::new(match &options.tap_in {
         Some(namespace) => network::tap_in(namespace, &options.tap)?,
@@ -60,10 +64,10 @@ pub fn run(options: &Options) -> Result<()> {
     });
     let outlet = UnixListener::bind(&options.outlet).with_context(|| options.outlet.display().to_string())?;
     let (sender, events) = channel();
-    spawn("orders", {
-        let sender = sender.clone();
-        move || orders(&sender)
-    })?;
+    match (&options.control, sender.clone()) {
+        (Some(path), sender) => keepers::admit(path, sender)?,
+        (None, sender) => spawn("orders", move || orders(&sender))?,
+    }
     spawn("outlet", {
         let (sender, memory) = (sender.clone(), memory.clone());
         move || outputs(&outlet, &memory, &sender)

@@ -65,6 +65,16 @@ pub struct Options {
     pub listen: SocketAddr,
     #[command(flatten)]
     pub papers: Papers,
+    /// Socket that the agent creates, at which one keeper after another sends orders and reads reports. Default: standard
+    /// input and output
+    #[arg(long)]
+    pub control: Option<PathBuf>,
+    /// Seconds without a keeper after which the machine is ended; 0: at once. Default: never
+    #[arg(long, requires = "control")]
+    pub lease_s: Option<u64>,
+    /// QEMU's monitor socket: a machine that stands still when its keeper goes is continued there
+    #[arg(long, requires = "control")]
+    pub monitor: Option<PathBuf>,
     /// Silence after which the other side is suspected, in milliseconds
     #[arg(long, default_value_t = 500)]
     pub patience_ms: u64,
@@ -74,6 +84,11 @@ impl Options {
     /// Silence after which the other side is suspected.
     pub fn patience(&self) -> Duration {
         Duration::from_millis(self.patience_ms)
+    }
+
+    /// For how long it may be without a keeper; none for good.
+    pub fn lease(&self) -> Option<Duration> {
+        self.lease_s.map(Duration::from_secs)
     }
 
     /// Where it asks who may go on alone.

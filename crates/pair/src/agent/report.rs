@@ -4,10 +4,12 @@ use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
 use serde_json::{json, Value};
+
+use super::keepers::deliver;
 
 /// Lines that wait for a reader at most; later ones are dropped.
 const MOST_UNREAD: usize = 4096;
@@ -18,22 +20,41 @@ const FLUSH_POLL: Duration = Duration::from_millis(1);
 
 static UNREAD: AtomicUsize = AtomicUsize::new(0);
 
+/// A report on its way to its reader.
+struct Line {
+    text: String,
+    /// Whether a later reader gets it too.
+    is_stored: bool,
+}
+
 /// Writes a line. Never waits: a thread of its own writes, and a reader that stopped reading gets no more than
 /// `MOST_UNREAD` lines when it resumes.
 pub fn report(value: &Value) {
-    static LINES: OnceLock<Option<SyncSender<String>>> = OnceLock::new();
-    let Some(lines) = LINES.get_or_init(start_writer) else { return };
-    UNREAD.fetch_add(1, Ordering::AcqRel);
-    if lines.try_send(value.to_string()).is_err() {
-        UNREAD.fetch_sub(1, Ordering::AcqRel);
-    }
+    write(value, true);
 }
 
 /// Writes a line that the next of its kind replaces; drops it where earlier lines were not read yet.
 pub fn report_latest(value: &Value) {
     if UNREAD.load(Ordering::Acquire) == 0 {
-        report(value);
+        write(value, false);
     }
+}
+
+fn write(value: &Value, is_stored: bool) {
+    static LINES: OnceLock<Option<SyncSender<Line>>> = OnceLock::new();
+    let Some(lines) = LINES.get_or_init(start_writer) else { return };
+    UNREAD.fetch_add(1, Ordering::AcqRel);
+    if lines.try_send(Line { text: stamped(value).to_string(), is_stored }).is_err() {
+        UNREAD.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// With the time of this host's clock: a later reader gets it later.
+fn stamped(value: &Value) -> Value {
+    let mut stamped = value.clone();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    stamped["unix_s"] = since.as_secs_f64().into();
+    stamped
 }
 
 /// Waits until all lines are written, as long as a reader may take.
@@ -44,12 +65,14 @@ pub fn flush_reports() {
     }
 }
 
-fn start_writer() -> Option<SyncSender<String>> {
-    let (sender, lines): (_, Receiver<String>) = sync_channel(MOST_UNREAD);
+fn start_writer() -> Option<SyncSender<Line>> {
+    let (sender, lines): (_, Receiver<Line>) = sync_channel(MOST_UNREAD);
     let write = move || {
-        for line in lines {
-            let mut out = std::io::stdout().lock();
-            let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+        for Line { text, is_stored } in lines {
+            if !deliver(&text, is_stored) {
+                let mut out = std::io::stdout().lock();
+                let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+            }
             UNREAD.fetch_sub(1, Ordering::AcqRel);
         }
     };

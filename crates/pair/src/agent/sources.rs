@@ -19,12 +19,17 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Hands on what the laboratory says.
 pub fn orders(sender: &Sender<Event>) {
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-        match serde_json::from_str(&line) {
-            Ok(order) => drop(sender.send(Event::Order(order))),
-            Err(error) => report(&serde_json::json!({ "event": "refused", "line": line, "why": error.to_string() })),
-        }
+        read_order(&line, sender);
     }
     let _ = sender.send(Event::Orphaned);
+}
+
+/// Hands on the order in a line, or reports that it is none.
+pub fn read_order(line: &str, sender: &Sender<Event>) {
+    match serde_json::from_str(line) {
+        Ok(order) => drop(sender.send(Event::Order(order))),
+        Err(error) => report(&serde_json::json!({ "event": "refused", "line": line, "why": error.to_string() })),
+    }
 }
 
 /// Hands on what the machine sends, until it is gone; where it is being saved, that nothing more is there.

@@ -20,12 +20,12 @@ from loadstone.host.programs import pair
 from loadstone.platforms.fabric import WideNetwork
 from loadstone.platforms.kind import own_settings
 from loadstone.platforms.maker import MachineMaker, require_platform
+from loadstone.platforms.pair.boot import BOOTED, boot
 from loadstone.platforms.pair.build import is_known_build, remember_build
 from loadstone.platforms.pair.command import PairLayout, RemotePeer, SideFiles, credential_options
 from loadstone.platforms.pair.disk import PairDisk, PairSettings
 from loadstone.platforms.pair.fitness import may_lock_memory
-from loadstone.platforms.pair.machine import BOOTED, boot
-from loadstone.platforms.pair.side import PairSide
+from loadstone.platforms.pair.local_side import PairSide
 from loadstone.platforms.registry import read_machine
 from loadstone.platforms.vm.host_identity import build_of_qemu
 from loadstone.platforms.vm.image import disk_mib, image

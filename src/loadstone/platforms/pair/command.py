@@ -73,6 +73,16 @@ class SideFiles:
         return self._path("out")
 
     @property
+    def control(self) -> Path:
+        """Where its agent takes orders and reports."""
+        return self._path("ctl")
+
+    @property
+    def record(self) -> Path:
+        """Which processes it has, for the next keeper."""
+        return self._path("side")
+
+    @property
     def memory(self) -> Path:
         """What it shares with its agent."""
         return self._path("log")
@@ -137,6 +147,8 @@ class PairLayout:
     """Whether it boots although there is a saved state of its kind."""
     is_protected: bool = True
     """Whether a second machine follows it."""
+    lease_s: int = 0
+    """Seconds that it lives on without a keeper."""
 
     @property
     def is_restorable(self) -> bool:
@@ -155,7 +167,7 @@ def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state:
     argv += ["-overcommit", f"mem-lock={'on' if layout.is_locked and mode is not Mode.NONE else 'off'}"]
     argv += ["-kernel", str(layout.image.kernel), "-initrd", str(layout.image.initial), "-append", kernel_line(layout)]
     argv += ["-chardev", f"file,id=console,path={console}", "-device", "isa-serial,chardev=console"]
-    argv += ["-chardev", f"socket,id=qmp,path={files.qmp}", "-mon", "chardev=qmp,mode=control"]
+    argv += ["-chardev", f"socket,id=qmp,path={files.qmp},server=on,wait=off", "-mon", "chardev=qmp,mode=control"]
     argv += _network(layout, files, is_heard=mode is not Mode.NONE)
     if layout.disk.mib:
         argv += qemu_words(layout.disk, files.disk, files.disk_socket, is_logged=mode is not Mode.NONE)
@@ -193,6 +205,13 @@ def agent(program: str, layout: PairLayout, files: SideFiles, tap: str, follow: 
         ["--store", str(files.store)] if layout.remote is None else _remote_options(layout.remote, layout.nic.namespace)
     )
     return [*argv, "--follow", follow] if follow else argv
+
+
+def control_options(layout: PairLayout, files: SideFiles) -> list[str]:
+    """How an agent is kept: where keepers reach it, how long it lives without one, and where QEMU is continued whose
+    keeper is gone.
+    """
+    return ["--control", str(files.control), "--lease-s", str(layout.lease_s), "--monitor", str(files.qmp)]
 
 
 def _remote_options(remote: RemotePeer, namespace: str) -> list[str]:

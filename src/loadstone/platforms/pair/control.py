@@ -1,23 +1,47 @@
-"""Talking to whoever keeps a pair: a socket for each, a JSON object a line, by the pair's name."""
+"""Talking to the process that keeps a pair: a socket for each, a JSON object a line, by the pair's name. Where that
+process is gone and the pair lives, another one takes over in the background.
+"""
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+import shutil
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from loadstone.host import launch
 from loadstone.model.errors import LoadstoneError, PlatformError, UsageError
-from loadstone.platforms.journal import private_folder
+from loadstone.platforms.journal import is_locked, private_folder
+from loadstone.platforms.pair.record import PairRecord, read_pair
 
 Json = dict[str, Any]
 PAIR_CONTROL_TIMEOUT_S = 900.0
 """A secondary is made within that, its disk copied."""
+TAKEOVER_TIMEOUT_S = 60.0
+"""Longest wait for a new keeper to answer."""
+CONTROL_RETRY_INTERVAL_S = 0.05
+LOOKED_AT_S = 0.5
+"""Longest time for which others look whether a pair has a keeper, which locks its file as well."""
+BACKGROUND = "--background"
+"""Option of a keeper that another command has started."""
 Obey = Callable[[str, Json], Awaitable[Any]]
 PAIR_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}")
 """Names of pairs become names of files and sockets."""
+
+
+class PairState(StrEnum):
+    """How a pair is that was created here, and not ended by a command."""
+
+    KEPT = "kept"
+    UNKEPT = "no keeper"
+    ENDED = "ended"
 
 
 def require_name(name: str) -> str:
@@ -30,22 +54,84 @@ def require_name(name: str) -> str:
     return name
 
 
-def sockets() -> Path:
-    """Where the sockets of all pairs are."""
+def place_of(name: str, ending: str) -> Path:
+    """A file of that pair, in the folder of all pairs."""
     folder = private_folder() / "pairs"
     folder.mkdir(exist_ok=True)
+    return folder / f"{name}.{ending}"
+
+
+def logs_of(name: str) -> Path:
+    """The folder of what the programs of a pair write, created anew. It outlives its keeper. Raises OSError."""
+    folder = place_of(name, "logs")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     return folder
 
 
+def record_of(name: str) -> PairRecord | None:
+    """What the next keeper must know of a pair; None where there is no such pair."""
+    return read_pair(place_of(name, "json"))
+
+
+def remember(record: PairRecord) -> None:
+    """Stores that. Raises OSError."""
+    record.write(place_of(record.name, "json"))
+
+
+def forget(name: str) -> None:
+    """Removes what is stored of a pair that has ended."""
+    shutil.rmtree(place_of(name, "logs"), ignore_errors=True)
+    for ending in ("json", "sock", "lock"):
+        place_of(name, ending).unlink(missing_ok=True)
+
+
 def known() -> list[str]:
-    """Names of the pairs that are kept."""
-    return sorted(path.stem for path in sockets().glob("*.sock"))
+    """Names of all pairs that were created here and not ended by a command."""
+    folder = place_of("", "json").parent
+    return sorted({path.stem for ending in ("json", "logs", "sock") for path in folder.glob(f"*.{ending}")})
+
+
+def state_of(name: str) -> PairState:
+    """Whether a keeper runs, and whether the pair lives without one."""
+    with contextlib.suppress(OSError), place_of(name, "lock").open("r") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return PairState.KEPT
+    return state_of_unkept(name)
+
+
+def state_of_unkept(name: str) -> PairState:
+    """Whether a pair lives that no other process keeps."""
+    record = record_of(name)
+    return PairState.UNKEPT if record is not None and is_locked(record.folder) else PairState.ENDED
+
+
+@contextlib.contextmanager
+def kept_alone(name: str) -> Iterator[None]:
+    """Has this process be the only keeper of a pair while the block runs. Raises PlatformError where it is not."""
+    with place_of(name, "lock").open("w") as file:
+        until = time.monotonic() + LOOKED_AT_S
+        while not _has_locked(file):
+            if time.monotonic() > until:
+                raise PlatformError(f"A pair `{name}` already exists. Use another name.")
+            time.sleep(CONTROL_RETRY_INTERVAL_S)
+        yield
+
+
+def _has_locked(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
 
 
 @asynccontextmanager
 async def listening(name: str, obey: Obey) -> AsyncIterator[None]:
-    """Does what others ask while the block runs. Raises PlatformError where there is a pair of that name."""
-    path = sockets() / f"{name}.sock"
+    """Does what others ask while the block runs."""
+    path = place_of(name, "sock")
 
     async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, ValueError):
@@ -58,8 +144,7 @@ async def listening(name: str, obey: Obey) -> AsyncIterator[None]:
             await writer.drain()
         writer.close()
 
-    if path.exists() and await _answers(path):
-        raise PlatformError(f"A pair `{name}` already exists. Use another name.")
+    path.unlink(missing_ok=True)  # left by a keeper that was killed
     server = await asyncio.start_unix_server(converse, path=path)
     try:
         yield
@@ -69,16 +154,8 @@ async def listening(name: str, obey: Obey) -> AsyncIterator[None]:
 
 
 async def ask(name: str, do: str, **details: Any) -> Any:
-    """Has whoever keeps a pair do something. Raises PlatformError."""
-    path = sockets() / f"{require_name(name)}.sock"
-    try:
-        reader, writer = await asyncio.open_unix_connection(path)
-    except OSError as error:
-        if isinstance(error, ConnectionRefusedError):
-            path.unlink(missing_ok=True)  # left by a process that was killed
-        others = ", ".join(known()) or "none"
-        remedy = f"`loadstone pair create {name}` creates it. Running pairs: {others}."
-        raise PlatformError(f"No pair `{name}` is running here. {remedy}") from None
+    """Has the keeper of a pair do something; where there is none, another one is started. Raises PlatformError."""
+    reader, writer = await _connection(require_name(name))
     try:
         writer.write(json.dumps({"do": do, **details}).encode() + b"\n")
         reply = json.loads(await asyncio.wait_for(reader.readline(), PAIR_CONTROL_TIMEOUT_S) or b"{}")
@@ -91,18 +168,59 @@ async def ask(name: str, do: str, **details: Any) -> Any:
     return reply["ok"]
 
 
-async def statuses() -> list[Json]:
-    """How all pairs are that are kept; those whose keeper is just going are left out."""
+Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def _connection(name: str) -> Connection:
+    path = place_of(name, "sock")
+    with contextlib.suppress(OSError):
+        return await asyncio.open_unix_connection(path)
+    if state_of(name) is PairState.ENDED:
+        raise absent(name)
+    if state_of(name) is PairState.UNKEPT:
+        start_keeper(name)
+    until = time.monotonic() + TAKEOVER_TIMEOUT_S
+    while time.monotonic() < until:
+        await asyncio.sleep(CONTROL_RETRY_INTERVAL_S)
+        with contextlib.suppress(OSError):
+            return await asyncio.open_unix_connection(path)
+        if state_of(name) is PairState.ENDED:
+            break
+    raise PlatformError(f"No keeper of the pair `{name}` answers: {_last_words(name)}")
+
+
+def start_keeper(name: str) -> None:
+    """Starts a keeper in the background. Raises OSError."""
+    argv = [sys.executable, "-m", "loadstone", "pair", "keep", name, BACKGROUND]
+    launch.start_detached(argv, place_of(name, "logs") / "keeper.log")
+
+
+def absent(name: str) -> PlatformError:
+    """That there is no such pair, or no more."""
+    if record_of(name) is not None:
+        return PlatformError(
+            f"The pair `{name}` has ended: its machine ended, or no command came within its lease. "
+            "`loadstone pair clean` removes what is left of it."
+        )
+    others = ", ".join(other for other in known() if state_of(other) is not PairState.ENDED) or "none"
+    remedy = f"`loadstone pair create {name}` creates it. Running pairs: {others}."
+    return PlatformError(f"No pair `{name}` is running here. {remedy}")
+
+
+def _last_words(name: str) -> str:
+    with contextlib.suppress(OSError):
+        return (place_of(name, "logs") / "keeper.log").read_text(errors="replace").strip()[-400:] or "it wrote nothing"
+    return "it wrote nothing"
+
+
+async def statuses(takes_over: bool = False) -> list[Json]:
+    """How all pairs are that are kept; those whose keeper is just going are left out. Those without a keeper get
+    another one where that is wanted.
+    """
+    wanted = (PairState.KEPT, PairState.UNKEPT) if takes_over else (PairState.KEPT,)
     all_statuses = []
     for name in known():
         with contextlib.suppress(PlatformError):
-            all_statuses.append(await ask(name, "status"))
+            if state_of(name) in wanted:
+                all_statuses.append(await ask(name, "status"))
     return all_statuses
-
-
-async def _answers(path: Path) -> bool:
-    with contextlib.suppress(OSError):
-        _, writer = await asyncio.open_unix_connection(path)
-        writer.close()
-        return True
-    return False

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field
 
@@ -15,6 +16,7 @@ HEADS, SECTORS = 16, 63
 MOST_CYLINDERS = 16383
 """Where the geometry is told, QEMU does not read the disk to guess it before the machine runs; the most that a disk has
 by ATA/ATAPI-6, as of every larger one."""
+MOST_LEASE_MIN = 365 * 24 * 60
 REQUESTS = 16
 """Under way at once, most: QEMU's client of network block devices sends as many in the order in which they were made
 (`MAX_NBD_REQUESTS` of its block/nbd.c), and both sides must ask in one order."""
@@ -48,6 +50,9 @@ class PairSettings(RestorableSettings):
     reads: Reads = Field(
         default=Reads.LOG,
         description="source of data read from a shared disk, for the secondary: `log`, or `secondary` (its own reads)",
+    )
+    lease: Annotated[int, Field(ge=0, le=MOST_LEASE_MIN)] = Field(
+        default=0, description="minutes that the pair continues without the process that created it, 0 to 525600"
     )
 
 

@@ -11,7 +11,7 @@ import psutil
 from loadstone.platforms.pair.build import unfit_qemu
 
 MIB = 1 << 20
-BESIDE_MIB = 160
+BESIDE_MIB = 400
 """What a side needs beside its machine's memory: QEMU itself, translated code, both rings of the log."""
 MOST_PAIRS = 4
 """Pairs on a host beyond which VMware's best practices warn (docs/fault-tolerance.md)."""

@@ -1,14 +1,20 @@
-"""What whoever keeps a pair does when asked over its socket."""
+"""What the keeper of a pair does when asked over its socket."""
 
-from dataclasses import dataclass
+import asyncio
+import time
+from dataclasses import dataclass, field
 from typing import Any
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
+from loadstone.platforms.pair.control import remember
 from loadstone.platforms.pair.fitness import findings, refusal
+from loadstone.platforms.pair.record import PairRecord
 from loadstone.platforms.pair.status import StatusWatch, events_of
 
 Json = dict[str, Any]
+READING = ("status", "events")
+"""Commands that only look, which renew no lease: a monitor asks for ever."""
 
 
 @dataclass
@@ -16,10 +22,17 @@ class Keeper:
     """Of one pair."""
 
     watch: StatusWatch
+    record: PairRecord
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the pair is to end."""
+    used_s: float = field(default_factory=time.monotonic)
+    """When it was last told to do something."""
 
     async def obey(self, do: str, details: Json) -> Any:
         """Does what is asked, by its word. Raises PlatformError."""
-        commands = {"protect": self.protect, "unprotect": self.unprotect, "move": self.move}
+        if do not in READING:
+            self.used_s = time.monotonic()
+        commands = {"protect": self.protect, "unprotect": self.unprotect, "move": self.move, "end": self.end}
         if do in commands:
             return await commands[do]()
         match do:
@@ -39,17 +52,26 @@ class Keeper:
             return {"paused_s": None}
         if why := refusal(findings(machine.layout.spec.memory, 1)):
             raise PlatformError(f"A secondary is not possible here: {why}")
-        machine.may_be_kept = True
+        self._remember(may_be_kept=True)
         return {"paused_s": await machine.protect()}
 
     async def unprotect(self) -> Json:
         """Ends the secondary, and makes none from now on."""
-        machine = self.watch.machine
-        machine.may_be_kept = False
-        await machine.unprotect()
+        self._remember(may_be_kept=False)
+        await self.watch.machine.unprotect()
         return {}
 
     async def move(self) -> Json:
         """Another secondary in place of this one."""
         await self.unprotect()
         return await self.protect()
+
+    async def end(self) -> Json:
+        """Ends the pair, shortly after the answer."""
+        self.over.set()
+        return {}
+
+    def _remember(self, may_be_kept: bool) -> None:
+        self.watch.machine.may_be_kept = may_be_kept
+        self.record = self.record.model_copy(update={"may_be_kept": may_be_kept})
+        remember(self.record)

@@ -3,10 +3,9 @@
 import asyncio
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 from loadstone.host.tasks import TIDY_S, end_tasks
@@ -15,38 +14,25 @@ from loadstone.model.fault import FaultKind
 from loadstone.model.records.manifest import HELD_CURVE
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import MachineContext, MachineStatus
-from loadstone.platforms.kind import own_settings
 from loadstone.platforms.pair.build import VERSION
-from loadstone.platforms.pair.command import AGENT_PORT, Mode, PairLayout, SideFiles
-from loadstone.platforms.pair.disk import PairDisk, PairSettings
-from loadstone.platforms.pair.fitness import may_lock_memory
+from loadstone.platforms.pair.command import AGENT_PORT
 from loadstone.platforms.pair.measured import read_figures
 from loadstone.platforms.pair.protection import protect_new, protect_running, start_alone
-from loadstone.platforms.pair.saved import copy_saved, keep_saved, pair_key
-from loadstone.platforms.pair.side import PairSide, Side
+from loadstone.platforms.pair.saved import pair_key
+from loadstone.platforms.pair.side import Side
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import Layout
 from loadstone.platforms.vm.guest import Guest
-from loadstone.platforms.vm.image import disk_mib, raw_disk
-from loadstone.platforms.vm.kernel import run_tool
-from loadstone.platforms.vm.machine import last_words
 from loadstone.platforms.vm.saved_state import remove_state
 
 Json = dict[str, Any]
 
-PAIR_BOOT_TIMEOUT_S = 120.0
-"""Longest time to boot; instructions are counted, and other load may be on the host."""
-BOOTED = "boot"
-"""Name of the machine whose state both sides begin with."""
 KEPT_S = 0.5
 """Between two looks whether the machine serves alone."""
 MOST_DOUBLINGS = 7
 """Each failure in a row doubles the wait before the next attempt to protect the machine, at most so often: a minute."""
 REMEMBERED_FAILURES = 10
 """The latest reasons, for the status."""
-PAIR_POLL_INTERVAL_S = 0.02
-READY = "loadstone: ready"
-"""What the machine's agent writes to the console when it can be reached."""
 
 
 @dataclass
@@ -218,6 +204,11 @@ class PairMachine(Guest):
                 self.failures = [*self.failures, str(error)][-REMEMBERED_FAILURES:]
                 self.failures_in_a_row += 1
 
+    async def end_sides(self) -> None:
+        """Ends both machines and their agents."""
+        for side in self.sides:
+            await side.end()
+
     async def forward(self, port: int) -> Endpoint:
         """It has an address of its own."""
         raise PlatformError(f"{self.name} has its own network; use port {port} there.")
@@ -240,32 +231,6 @@ class PairMachine(Guest):
     def end(self) -> str:
         """How it ended: when neither side serves any more."""
         return "" if any(side.is_up for side in self.sides) else f"both machines of the pair {self.name} are gone"
-
-
-@asynccontextmanager
-async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayout) -> AsyncIterator[PairMachine]:
-    """Boots a machine, and goes on with it on two sides of this host. Raises PlatformError."""
-    folder = context.journal.folder / f"{context.name}-pair"
-    store = SideFiles(folder, "a").store
-    store.mkdir(parents=True)
-
-    def side(name: str, tap: str) -> PairSide:
-        return PairSide(layout, side_files(layout, folder, name), tap, journal=context.journal, logs=context.logs)
-
-    def secondary(name: str, primary: Side) -> PairSide:
-        return side(name, layout.nic.interface if primary.tap == layout.nic.twin else layout.nic.twin)
-
-    async def lose_store() -> None:
-        await asyncio.to_thread(store.rename, store.with_suffix(".lost"))
-
-    async def booted() -> list[Side]:
-        sides = [side("a", layout.nic.interface), side("b", layout.nic.twin)][: 2 if layout.is_protected else 1]
-        await boot(sides[0])
-        await _hand_out(SideFiles(folder, BOOTED), sides)
-        return [*sides]
-
-    async with goes_on(context, guest, booted, secondary, lose_store) as machine:
-        yield machine
 
 
 async def _kill_agents(*sides: Side) -> None:
@@ -317,59 +282,6 @@ async def goes_on(
             await side.end()
 
 
-def side_files(layout: PairLayout, folder: Path, name: str) -> SideFiles:
-    """Where a side has what."""
-    files = SideFiles(folder, name)
-    return replace(files, shared_disk=files.store / "disk") if layout.disk.is_shared else files
-
-
-async def boot(first: PairSide) -> None:
-    """Makes the state that both sides begin with, where the first side will be: a copy of the saved state of this kind
-    of pair, or that of a machine that boots; and the disk of that machine. Raises PlatformError.
-    """
-    layout, disk = first.layout, SideFiles(first.files.folder, BOOTED).disk
-    if layout.disk.mib:
-        await asyncio.to_thread(raw_disk, layout.image, layout.disk.mib, disk)
-    key = await asyncio.to_thread(pair_key, layout) if layout.is_restorable else ""
-    first.started = await asyncio.to_thread(copy_saved, key, first.files.state) if key else "booted"
-    if first.started.startswith("booted"):
-        await _boot(first)
-        if key:
-            await asyncio.to_thread(keep_saved, key, first.files.state, first.journal)
-
-
-async def _boot(first: PairSide) -> None:
-    """Boots without a log: no storm of a boot's events."""
-    files = SideFiles(first.files.folder, BOOTED)
-    booted = PairSide(first.layout, files, first.tap, journal=first.journal, logs=first.logs)
-    try:
-        await booted.start_machine(Mode.NONE, has_state=False)
-        await _until_ready(booted)
-        await booted.execute("stop")
-        await booted.save()
-    finally:
-        await booted.end(keeps_disk=True)
-
-
-async def _hand_out(booted: SideFiles, sides: Sequence[Side]) -> None:
-    """Gives each side of this host the disk as it was when the state was kept."""
-    if booted.disk.is_file():
-        for side in sides[:1] if sides[0].files.shared_disk else sides:
-            argv = ["cp", "--reflink=auto", "--sparse=always", str(booted.disk), str(side.files.disk)]
-            await asyncio.to_thread(run_tool, argv, booted.folder, "It is part of coreutils.")
-        booted.disk.unlink()
-
-
-async def _until_ready(side: PairSide) -> None:
-    until = time.monotonic() + PAIR_BOOT_TIMEOUT_S
-    while time.monotonic() < until and side.pid:
-        if side.console.is_file() and READY in side.console.read_text(errors="replace"):
-            return
-        await asyncio.sleep(PAIR_POLL_INTERVAL_S)
-    why = "did not come up" if side.pid else "ended instead of coming up"
-    raise PlatformError(f"The machine {side.layout.name} {why}: {last_words(side.console, side.console)}")
-
-
 def disclosed(metrics: Json) -> Json:
     """What the agent of the side that serves measured so far, for the report."""
     if not metrics:
@@ -383,22 +295,3 @@ def disclosed(metrics: Json) -> Json:
         "lag_ms": f"{metrics['lag_ms']:.1f}",
         "log_bytes": f"{metrics['log_bytes']}, {metrics['wire_bytes']} on the wire",
     }
-
-
-def layout_of(context: MachineContext, guest: Layout) -> PairLayout:
-    """What both sides are made from. Raises PlatformError for what a pair cannot have."""
-    if len(context.nics) != 1:
-        raise PlatformError(f"{context.name} has {len(context.nics)} networks, but a pair has one.")
-    (nic,) = context.nics.values()
-    settings = own_settings(guest.spec, PairSettings)
-    disk = PairDisk(disk_mib(guest.image, guest.spec.disk), settings.disks, settings.reads)
-    return PairLayout(
-        context.name,
-        guest.spec.memory,
-        guest.image,
-        nic,
-        may_lock_memory(),
-        disk,
-        is_cold=settings.cold,
-        is_protected=settings.protected,
-    )

@@ -19,6 +19,7 @@ use super::event::Event;
 use super::exits::Exits;
 use super::guest::Guest;
 use super::inputs::Inputs;
+use super::lease::Lease;
 use super::network::Tap;
 use super::options::Options;
 use super::peer::Peer;
@@ -64,6 +65,7 @@ pub struct Agent {
     takeover: Takeover,
     metrics: Arc<Mutex<Metrics>>,
     reported: Instant,
+    lease: Lease,
 }
 
 impl Agent {
@@ -92,6 +94,7 @@ impl Agent {
             takeover: Takeover::new(memory.clone()),
             metrics,
             reported: Instant::now(),
+            lease: Lease::beginning(options.lease(), Instant::now()),
             options: options.clone(),
             memory,
         };
@@ -151,6 +154,9 @@ impl Agent {
         match event {
             Event::Order(order) => self.obey(&order),
             Event::Orphaned => self.stop(),
+            Event::Kept(number) => self.lease.begin_keeping(number),
+            Event::Unkept(number) if self.lease.stop_keeping(number, Instant::now()) => self.is_abandoned(),
+            Event::Unkept(_) => {} // another keeper has taken over
             Event::Frame(frame, position) => self.sent(frame, position),
             Event::Saved => self.saved(),
             Event::Silent => self.machine_is_gone(),
@@ -226,6 +232,10 @@ impl Agent {
     }
 
     fn beat(&mut self) {
+        if self.options.control.is_some() && self.lease.is_over(Instant::now()) {
+            report(&json!({ "event": "expired", "why": "no keeper has come within the pair's lease" }));
+            return self.stop();
+        }
         self.happened(Input::Tick);
         if self.memory.state() == State::Unreplayable && self.side.phase == Phase::Protected {
             report(&json!({ "event": "lost", "why": "the machine did what no pair can replay" }));

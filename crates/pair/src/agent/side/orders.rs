@@ -7,7 +7,9 @@ use super::Agent;
 use crate::agent::channel::{listen, Message};
 use crate::agent::disk::SharedDisk;
 use crate::agent::event::Order;
+use crate::agent::monitor::continue_machine;
 use crate::agent::report::report;
+use crate::agent::threads::spawn;
 use crate::machine::Input;
 use crate::ring::Saving;
 
@@ -53,6 +55,22 @@ impl Agent {
         } else if self.side.is_alone() {
             self.wait_for_nobody();
         }
+    }
+
+    /// Nobody keeps the pair: what its keeper had begun would never be completed, and is undone.
+    pub(super) fn is_abandoned(&mut self) {
+        report(&json!({ "event": "unkept", "lease_s": self.options.lease_s }));
+        if !self.side.is_alone() || self.takeover.is_under_way() {
+            return;
+        }
+        if self.guest.is_held() {
+            self.guest.forget_copy();
+            if let Some(monitor) = self.options.monitor.clone() {
+                let _ = spawn("monitor", move || drop(continue_machine(&monitor)));
+            }
+            self.guest.resume_frames();
+        }
+        self.wait_for_nobody();
     }
 
     /// Waits for a secondary.

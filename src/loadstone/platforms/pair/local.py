@@ -1,0 +1,166 @@
+"""Pairs of this host: created, or taken over from a keeper that is gone."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from loadstone.model.errors import PlatformError
+from loadstone.model.machine import PUBLIC
+from loadstone.platforms.contract import MachineContext
+from loadstone.platforms.journal import adopted_journal, undo
+from loadstone.platforms.kind import own_settings
+from loadstone.platforms.pair.boot import BOOTED, boot, hand_out
+from loadstone.platforms.pair.command import AGENT_PORT, PairLayout, SideFiles
+from loadstone.platforms.pair.control import absent
+from loadstone.platforms.pair.disk import PairDisk, PairSettings
+from loadstone.platforms.pair.fitness import may_lock_memory
+from loadstone.platforms.pair.local_side import PairSide
+from loadstone.platforms.pair.machine import PairMachine, goes_on
+from loadstone.platforms.pair.record import PairRecord, SideRecord, number_of, read_sides
+from loadstone.platforms.pair.side import Side
+from loadstone.platforms.registry import described, read_machine
+from loadstone.platforms.vm.agent import Agent
+from loadstone.platforms.vm.command import Layout, Sockets
+from loadstone.platforms.vm.image import disk_mib, image
+from loadstone.platforms.vm.settings import Accelerator
+
+GUEST_TIMEOUT_S = 5.0
+"""Longest wait for the agent in a machine that is taken over: the pair can do without the conversation."""
+MINUTE_S = 60
+
+
+@dataclass(frozen=True)
+class LocalSides:
+    """Makes the sides of one pair."""
+
+    context: MachineContext
+    layout: PairLayout
+
+    @property
+    def folder(self) -> Path:
+        """Their files."""
+        return self.context.journal.folder / f"{self.context.name}-pair"
+
+    @property
+    def store(self) -> Path:
+        """What decides which side continues."""
+        return SideFiles(self.folder, "a").store
+
+    def side(self, name: str, tap: str) -> PairSide:
+        """A side, not started yet."""
+        files = side_files(self.layout, self.folder, name)
+        return PairSide(self.layout, files, tap, journal=self.context.journal, logs=self.context.logs)
+
+    def secondary(self, name: str, primary: Side) -> PairSide:
+        """A side that may follow that one, at the other tap."""
+        nic = self.layout.nic
+        return self.side(name, nic.interface if primary.tap == nic.twin else nic.twin)
+
+    async def lose_store(self) -> None:
+        """Takes the store away."""
+        await asyncio.to_thread(self.store.rename, self.store.with_suffix(".lost"))
+
+    async def booted(self) -> list[Side]:
+        """Both sides with the state to begin with; one, where the pair is not protected. Raises PlatformError."""
+        nic = self.layout.nic
+        sides = [self.side("a", nic.interface), self.side("b", nic.twin)][: 2 if self.layout.is_protected else 1]
+        await boot(sides[0])
+        await hand_out(SideFiles(self.folder, BOOTED), sides)
+        return [*sides]
+
+    async def adopt(self, record: SideRecord) -> Side | None:
+        """A side that runs already; None where its agent has ended. Raises PlatformError."""
+        side = self.side(record.name, record.tap)
+        if await side.adopt(record):
+            return side
+        await side.end()
+        return None
+
+
+@asynccontextmanager
+async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayout) -> AsyncIterator[PairMachine]:
+    """Boots a machine, and goes on with it on two sides of this host. Raises PlatformError."""
+    local = LocalSides(context, layout)
+    local.store.mkdir(parents=True)
+    async with goes_on(context, guest, local.booted, local.secondary, local.lose_store) as machine:
+        yield machine
+
+
+@asynccontextmanager
+async def adopted_pair(record: PairRecord) -> AsyncIterator[PairMachine]:
+    """Takes over a pair whose keeper is gone, and ends it when the block ends. Raises PlatformError where it has ended
+    meanwhile; where the takeover fails otherwise, the pair continues.
+    """
+    with ExitStack() as stack:
+        try:
+            journal = stack.enter_context(adopted_journal(record.folder))
+        except OSError:
+            raise absent(record.name) from None
+        spec, nics = read_machine(record.machine), {PUBLIC: record.nic}
+        context = MachineContext(record.name, spec, record.logs, journal, nics, described(spec))
+        guest = await guest_layout(context)
+        machine = await _adopted(LocalSides(context, layout_of(context, guest)), guest)
+        machine.may_be_kept = record.may_be_kept
+        try:
+            yield machine
+        finally:
+            await machine.agent.close()
+            await machine.end_sides()
+            await asyncio.to_thread(undo, record.folder)
+
+
+async def _adopted(local: LocalSides, guest: Layout) -> PairMachine:
+    records = await asyncio.to_thread(read_sides, local.folder)
+    sides = [side for record in records if (side := await local.adopt(record)) is not None]
+    if not any(side.is_up for side in sides):
+        raise absent(local.context.name)
+    conversation = Agent()
+    machine = PairMachine(
+        local.context,
+        guest,
+        conversation,
+        sides=sides,
+        make_secondary=local.secondary,
+        lose_store=local.lose_store,
+        sides_made=max(2, *(number_of(record.name) + 1 for record in records)),
+    )
+    conversation.hear = machine.hear
+    with suppress(PlatformError, TimeoutError):
+        await asyncio.wait_for(conversation.connect(local.layout.nic.address, AGENT_PORT), GUEST_TIMEOUT_S)
+    return machine
+
+
+async def guest_layout(context: MachineContext) -> Layout:
+    """What is told of the machine. Raises PlatformError where there is no image for it."""
+    built = await asyncio.to_thread(image, context.spec.image)
+    console = context.logs / f"{context.name}-a-console.log"
+    nowhere = Sockets(context.journal.folder, context.journal.folder, console)
+    return Layout(context.name, context.spec, Accelerator.TCG, built, nowhere, tuple(context.nics.values()))
+
+
+def side_files(layout: PairLayout, folder: Path, name: str) -> SideFiles:
+    """Where a side has what."""
+    files = SideFiles(folder, name)
+    return replace(files, shared_disk=files.store / "disk") if layout.disk.is_shared else files
+
+
+def layout_of(context: MachineContext, guest: Layout) -> PairLayout:
+    """What both sides are made from. Raises PlatformError for what a pair cannot have."""
+    if len(context.nics) != 1:
+        raise PlatformError(f"{context.name} has {len(context.nics)} networks, but a pair has one.")
+    (nic,) = context.nics.values()
+    settings = own_settings(guest.spec, PairSettings)
+    disk = PairDisk(disk_mib(guest.image, guest.spec.disk), settings.disks, settings.reads)
+    return PairLayout(
+        context.name,
+        guest.spec.memory,
+        guest.image,
+        nic,
+        may_lock_memory(),
+        disk,
+        is_cold=settings.cold,
+        is_protected=settings.protected,
+        lease_s=MINUTE_S * settings.lease,
+    )
