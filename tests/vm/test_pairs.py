@@ -11,12 +11,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from benches.failovers import serving
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
 from loadstone.platforms.pair import build, gate
+from loadstone.platforms.pair.fitness import BESIDE_MIB, MIB
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.services import reference
 from tests.vm.conftest import SharedPair, assert_nobody_answers, more_answers, patient_agents, shared_pair
@@ -71,6 +73,14 @@ def test_a_pairs_memory_is_locked(pair: SharedPair) -> None:
             assert locked_kib >= pair.machine.layout.spec.memory << 10
 
     pair.play(play)
+
+
+def test_a_side_takes_no_more_memory_than_the_check_before_counts(pair: SharedPair) -> None:
+    for side in (pair.primary, pair.secondary):
+        taken = sum(psutil.Process(pid).memory_info().rss for pid in side.processes.values())
+        memory = pair.machine.layout.spec.memory
+        assert memory < taken / MIB < memory + BESIDE_MIB
+        assert taken / MIB > memory + BESIDE_MIB / 2, "the check counts far too much"
 
 
 @pytest.mark.slow("three primaries are killed and replaced in turn")
