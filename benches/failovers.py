@@ -87,7 +87,7 @@ class Writer(Client):
 
     lost: int = 0
     repeated: int = 0
-    _told: list[int] = field(default_factory=list)
+    acknowledged: list[int] = field(default_factory=list)
 
     def ask(self) -> None:
         """Until it is told to end, or the connection breaks."""
@@ -114,14 +114,14 @@ class Writer(Client):
             run(file, "INSERT INTO rows VALUES ($1)", number)
             run(file, "UPDATE counter SET count = count + 1")
             _say(file, "commit")
-            self._told.append(number)
+            self.acknowledged.append(number)
             self.answers.append(time.monotonic())
             time.sleep(PAUSE_S)
 
     def _compare(self, file: io.BufferedRWPair) -> None:
         rows = [row[0] for row in run(file, "SELECT number FROM rows")]
         ((count,),) = run(file, "SELECT count FROM counter")
-        self.lost = len(set(self._told) - set(rows))
+        self.lost = len(set(self.acknowledged) - set(rows))
         self.repeated = len(rows) - len(set(rows)) + abs(count - len(rows))
 
 

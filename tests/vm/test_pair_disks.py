@@ -6,6 +6,7 @@ Tests of a class play on one pair, in order: each begins with the pair whole, an
 import asyncio
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -253,6 +254,34 @@ def small(tmp_path: Path) -> Iterator[Sequence[Path]]:
     yield folders
     for folder in folders:
         subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.slow("boots a pair twice")
+def test_a_pair_whose_both_sides_are_gone_restarts_from_its_disk_with_all_that_was_acknowledged(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with serving(tmp_path, disk=DISK_MIB, restart=True) as (machine, _, _):
+            address = await database_of(machine)
+            async with asking(Writer(*address, WAIT_S / 3)) as writer:
+                await more_answers(writer)
+                for process in [side.processes["machine"] for side in machine.sides]:
+                    os.kill(process, signal.SIGKILL)
+                await until(lambda: bool(writer.errors))
+            assert not machine.end()
+            await until(lambda: machine.came_back_unix_s > 0 or bool(machine.failures))
+            assert not machine.failures
+            assert (machine.restarts, machine.is_protected) == (1, True)
+            rows = await asyncio.to_thread(rows_of, address)
+            acknowledged = writer.acknowledged
+            assert rows[: len(acknowledged)] == acknowledged
+            assert len(rows) <= len(acknowledged) + 1, "the last may have been written and not answered"
+
+    asyncio.run(play())
+
+
+def rows_of(address: tuple[str, int]) -> list[int]:
+    """What a database holds."""
+    with socket.create_connection(address, timeout=WAIT_S) as line, line.makefile("rwb") as file:
+        return [row[0] for row in run(file, "SELECT number FROM rows ORDER BY number")]
 
 
 @pytest.mark.slow("boots a pair, one of whose sides is replaced")

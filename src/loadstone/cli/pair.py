@@ -79,6 +79,9 @@ def create(
         typer.Option(help="Source of data read from a shared disk, for the secondary: the log, or its own reads."),
     ] = Reads.LOG,
     serve: Annotated[str, typer.Option(help=f"Service of the pair: {', '.join(SERVED)}.")] = "backend",
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Restart the machine from its disk when both sides are gone.")
+    ] = False,
     lease: Annotated[
         int,
         typer.Option(
@@ -99,7 +102,8 @@ def create(
     for check in checks:
         if not check.is_fit:
             warn(f"{check.matter}: {check.detail}")
-    settings = {"platform": "pair", "memory": memory, "disk": disk, "disks": disks, "reads": reads, "lease": lease}
+    size = {"platform": "pair", "memory": memory, "disk": disk, "disks": disks, "reads": reads}
+    settings = {**size, "restart": restart, "lease": lease}
     with control.kept_alone(name):
         if control.state_of_unkept(name) is control.PairState.UNKEPT:
             raise PlatformError(

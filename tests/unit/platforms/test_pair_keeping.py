@@ -13,6 +13,7 @@ from loadstone.platforms.pair.control import require_name
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.side import Side
 from loadstone.platforms.pair.status import status_of
+from loadstone.platforms.vm.agent import Agent
 
 
 @dataclass(eq=False)
@@ -139,3 +140,28 @@ def test_no_fault_is_injected_while_a_side_is_only_joining(fault: FaultKind) -> 
 def test_a_name_that_no_file_may_have_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="is not a valid name of a pair"):
         require_name(name)
+
+
+def test_a_pair_whose_both_sides_are_gone_is_restarted_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_machine, "KEPT_S", 0.0)
+    pair = pair_of(SaidSide(["over"], is_up=False), SaidSide(["over"], is_up=False))
+    assert pair.end() == "both machines of the pair one are gone"
+
+    async def boot_again(served: Side, number: int) -> list[Side]:
+        assert pair._changing.locked()
+        assert status_of(pair) == "restarting"
+        assert (served, number) == (pair.sides[0], 2 * pair.restarts)
+        raise PlatformError(f"attempt {pair.restarts}")
+
+    pair.boot_again = boot_again
+    assert not pair.end()
+
+    async def keep() -> None:
+        pair.agent = Agent()
+        async with pair.keep_running():
+            while not pair.end():
+                await asyncio.sleep(0)
+
+    asyncio.run(keep())
+    assert pair.failures == ["attempt 1", "attempt 2", "attempt 3"]
+    assert status_of(pair) == "gone"

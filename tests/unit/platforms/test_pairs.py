@@ -84,6 +84,7 @@ def test_what_was_held_back_is_disclosed_once_it_is_known() -> None:
         "wire_bytes": 70,
     }
     assert disclosed({}) == {}
+    assert disclosed(metrics | {"frames": 0}) == {}, "a side that has just taken over has held nothing"
     assert disclosed(metrics)["outputs_held_ms"] == "p50 0.20, max 41.50, of 93 frames"
     assert disclosed(metrics)["log_bytes"] == "900, 70 on the wire"
 

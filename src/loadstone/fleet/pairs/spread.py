@@ -205,6 +205,8 @@ def one_host_reason(spec: MachineSpec) -> str:
     settings = own_settings(spec, PairSettings)
     if settings.disks is Disks.SHARED:
         return "A shared disk requires both sides on one host. Use `disks=replicated`, or name one host."
+    if settings.restart:
+        return "A pair that is restarted from its disk has both sides on one host. Name one host with `restart=true`."
     if not settings.protected:
         return "A machine without protection runs on one host. Name one host with `protected=false`."
     return ""

@@ -22,14 +22,14 @@ READY = "loadstone: ready"
 """What the machine's agent writes to the console when it can be reached."""
 
 
-async def boot(first: PairSide) -> None:
+async def boot(first: PairSide, is_cold: bool = False) -> None:
     """Makes the state that both sides begin with, where the first side will be: a copy of the saved state of this kind
     of pair, or that of a machine that boots; and the disk of that machine. Raises PlatformError.
     """
     layout, disk = first.layout, SideFiles(first.files.folder, BOOTED).disk
-    if layout.disk.mib:
+    if layout.disk.mib and not disk.is_file():
         await asyncio.to_thread(raw_disk, layout.image, layout.disk.mib, disk)
-    key = await asyncio.to_thread(pair_key, layout) if layout.is_restorable else ""
+    key = await asyncio.to_thread(pair_key, layout) if layout.is_restorable and not is_cold else ""
     first.started = await asyncio.to_thread(copy_saved, key, first.files.state) if key else "booted"
     if first.started.startswith("booted"):
         await _boot(first)

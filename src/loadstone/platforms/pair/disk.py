@@ -51,6 +51,7 @@ class PairSettings(RestorableSettings):
         default=Reads.LOG,
         description="source of data read from a shared disk, for the secondary: `log`, or `secondary` (its own reads)",
     )
+    restart: bool = Field(default=False, description="`true`: restarted with its services when it dies")
     lease: Annotated[int, Field(ge=0, le=MOST_LEASE_MIN)] = Field(
         default=0, description="minutes that the pair continues without the process that created it, 0 to 525600"
     )

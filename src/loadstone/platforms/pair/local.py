@@ -70,6 +70,18 @@ class LocalSides:
         await hand_out(SideFiles(self.folder, BOOTED), sides)
         return [*sides]
 
+    async def booted_again(self, served: Side, number: int) -> list[Side]:
+        """Both sides of a machine that boots from the disk of one that is gone. Raises PlatformError."""
+        nic = self.layout.nic
+        sides = [self.side(f"side-{number}", nic.interface), self.side(f"side-{number + 1}", nic.twin)]
+        booted = SideFiles(self.folder, BOOTED)
+        if served.files.disk.is_file():  # else an earlier attempt has taken it
+            await asyncio.to_thread(served.files.disk.rename, booted.disk)
+        await served.end()  # what is left of it has the tap
+        await boot(sides[0], is_cold=True)
+        await hand_out(booted, sides)
+        return [*sides]
+
     async def adopt(self, record: SideRecord) -> Side | None:
         """A side that runs already; None where its agent has ended. Raises PlatformError."""
         side = self.side(record.name, record.tap)
@@ -85,6 +97,8 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
     local = LocalSides(context, layout)
     local.store.mkdir(parents=True)
     async with goes_on(context, guest, local.booted, local.secondary, local.lose_store) as machine:
+        if layout.is_protected and own_settings(context.spec, PairSettings).restart:
+            machine.boot_again = local.booted_again
         yield machine
 
 

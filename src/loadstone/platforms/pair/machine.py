@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loadstone.host.tasks import TIDY_S, end_tasks
-from loadstone.model.errors import PlatformError
+from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.fault import FaultKind
 from loadstone.model.records.manifest import HELD_CURVE
 from loadstone.model.target import Endpoint
@@ -31,6 +31,8 @@ KEPT_S = 0.5
 """Between two looks whether the machine serves alone."""
 MOST_DOUBLINGS = 7
 """Each failure in a row doubles the wait before the next attempt to protect the machine, at most so often: a minute."""
+MOST_RESTARTS = 3
+"""Of a pair: one that ends again and again has another problem."""
 REMEMBERED_FAILURES = 10
 """The latest reasons, for the status."""
 
@@ -45,6 +47,12 @@ class PairMachine(Guest):
     """A side of this name that may follow that one, not started yet."""
     lose_store: Callable[[], Awaitable[None]] = field(kw_only=True)
     """Takes away what decides who goes on."""
+    boot_again: Callable[[Side, int], Awaitable[list[Side]]] | None = None
+    """Two new sides, of which the first has this number, with the state of the machine booted from the disk of that
+    side, which is gone; None where it is not restarted.
+    """
+    restarts: int = 0
+    came_back_unix_s: float = 0.0
     sides_made: int = 2
     """Sides that there ever were: none has the name of another."""
     may_be_kept: bool = True
@@ -148,9 +156,39 @@ class PairMachine(Guest):
                 await follower.end()
 
     @property
+    def comes_back(self) -> bool:
+        """Whether it is restarted from its disk when both sides are gone."""
+        return self.boot_again is not None and self.restarts < MOST_RESTARTS
+
+    async def come_back(self) -> None:
+        """Restarts the machine from the disk of the side that served last, with its files and services. Raises
+        PlatformError and ServiceError.
+        """
+        assert self.boot_again is not None
+        async with self._changing:
+            await self.agent.close()
+            gone = list(self.sides)
+            serving, number = self.serving, self.sides_made
+            self.sides_made += 2
+            self.sides[:] = await self.boot_again(serving, number)
+            for side in gone:
+                await side.end()
+            await protect_new(*self.sides)
+            self.agent = Agent(self.hear)
+            await self.agent.connect(self.address, AGENT_PORT)
+            await self.renew()
+            if self.serving.layout.disk.mib:
+                await self.mount_disk()
+            for name, text in self.written.items():
+                await self.write(name, text)
+            for service in self.services.values():
+                await service.begin_anew(self.agent)
+            self.came_back_unix_s = time.time()
+
+    @property
     def recovery(self) -> Mapping[str, float]:
-        """When a side last went live, and when another last followed it."""
-        last: dict[str, float] = {}
+        """When a side last went live or came back, and when another last followed it."""
+        last: dict[str, float] = {"live": self.came_back_unix_s} if self.came_back_unix_s else {}
         for side in self.sides:
             for event in side.events:
                 if event["event"] in ("live", "protected"):
@@ -196,11 +234,13 @@ class PairMachine(Guest):
     async def _keep(self) -> None:
         while True:
             await asyncio.sleep(KEPT_S * 2 ** min(self.failures_in_a_row, MOST_DOUBLINGS))
-            if not self.is_alone or not self.may_be_kept:
-                continue
             try:
-                await self.protect()
-            except (PlatformError, OSError, ValueError) as error:
+                if self.is_gone and self.comes_back:
+                    self.restarts += 1
+                    await self.come_back()
+                elif self.is_alone and self.may_be_kept:
+                    await self.protect()
+            except (PlatformError, ServiceError, OSError, ValueError) as error:
                 self.failures = [*self.failures, str(error)][-REMEMBERED_FAILURES:]
                 self.failures_in_a_row += 1
 
@@ -229,8 +269,14 @@ class PairMachine(Guest):
         return read_figures(self.serving.metrics) if self.serving.metrics else None
 
     def end(self) -> str:
-        """How it ended: when neither side serves any more."""
-        return "" if any(side.is_up for side in self.sides) else f"both machines of the pair {self.name} are gone"
+        """How it ended: when neither side serves any more, and none comes back."""
+        is_over = self.is_gone and not self.comes_back and not self._changing.locked()
+        return f"both machines of the pair {self.name} are gone" if is_over else ""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether neither machine runs."""
+        return not any(side.is_up for side in self.sides)
 
 
 async def _kill_agents(*sides: Side) -> None:
@@ -284,8 +330,8 @@ async def goes_on(
 
 def disclosed(metrics: Json) -> Json:
     """What the agent of the side that serves measured so far, for the report."""
-    if not metrics:
-        return {}
+    if not metrics or not metrics["frames"] + metrics.get("writes", 0):
+        return {}  # a side that has just taken over has held nothing: the figures of the one before stay
     named = sorted(metrics["held_ms"].items(), key=lambda entry: entry[1])
     held = ", ".join(f"{name} {value:.2f}" for name, value in named)
     writes = f" and {metrics['writes']} writes" if metrics.get("writes") else ""

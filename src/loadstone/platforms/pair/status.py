@@ -49,6 +49,8 @@ def status_of(machine: PairMachine) -> str:
     """In a word."""
     if machine.end():
         return "gone"
+    if machine.is_gone:
+        return "restarting"
     if machine.is_protected:
         return "protected"
     if machine.is_failing_over:
