@@ -45,6 +45,7 @@ FILLER_EXCEPTIONS = {
     ("page/blocks.py", "KEPT"): "class of the pages' style sheet",
     ("page/plot.py", "of"): "the percentiles' population, a word of the axis title",
     ("platforms/fabric.py", "own"): "the host's own address, beside `host`",
+    ("platforms/pair/local_side.py", "said"): MESSAGE,
     ("platforms/pair/side.py", "said"): MESSAGE,
     ("report/sections/endings.py", "whole"): STORED,
     ("study/answers.py", "words"): STORED,
@@ -62,7 +63,7 @@ FILLER_EXCEPTIONS = {
     ("study/search/answer.py", "of"): STORED,
     ("web/listing.py", "what"): "read by the template of the list",
 }
-"""Filler words that stay, by module and name, each with its reason; 38 of them."""
+"""Filler words that stay, by module and name, each with its reason; 39 of them."""
 FILLER_CEILINGS: dict[str, int] = {"services": 9}
 """Bindings of filler words that are left in a package; 0 where none is named."""
 VERB_CEILINGS: dict[str, int] = {

@@ -196,7 +196,7 @@ class Half:
         self.line.close()
 
     async def _hear(self, line: AgentLine, events: list[Json]) -> None:
-        async for event in line.reports():
+        async for event in line.read_reports():
             events.append(event)
 
     async def start_machine(self, mode: str, mac: str) -> None:

@@ -109,7 +109,7 @@ def test_a_pair_is_looked_at_broken_made_whole_and_left_alone(kept: str, pair: P
     events = [json.loads(line)["event"] for line in pair("events", kept).stdout.splitlines()]
     assert {"protected", "live", "saved", "alone"} <= set(events)
     assert kept in pair("status").stdout
-    with pytest.raises(PlatformError, match=f"A pair `{kept}` already"), control.kept_alone(kept):
+    with pytest.raises(PlatformError, match=f"A pair `{kept}` already"), control.lock_keeper(kept):
         pass
 
 

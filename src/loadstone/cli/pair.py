@@ -22,7 +22,7 @@ from loadstone.platforms.pair import control
 from loadstone.platforms.pair.disk import MOST_LEASE_MIN, Disks, PairSettings, Reads
 from loadstone.platforms.pair.fitness import FitnessFinding, findings, refusal
 from loadstone.platforms.pair.keeper import Keeper
-from loadstone.platforms.pair.local import adopted_pair
+from loadstone.platforms.pair.local import adopt_pair
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.record import PairRecord
 from loadstone.platforms.pair.sizing import MEASURED_MBIT_PER_S, log_bandwidth
@@ -104,8 +104,8 @@ def create(
             warn(f"{check.matter}: {check.detail}")
     size = {"platform": "pair", "memory": memory, "disk": disk, "disks": disks, "reads": reads}
     settings = {**size, "restart": restart, "lease": lease}
-    with control.kept_alone(name):
-        if control.state_of_unkept(name) is control.PairState.UNKEPT:
+    with control.lock_keeper(name):
+        if control.state_of_unkept(name) is control.PairState.WITHOUT_KEEPER:
             raise PlatformError(
                 f"A pair `{name}` already exists, without a keeper. `loadstone pair end {name}` ends it."
             )
@@ -116,7 +116,7 @@ def create(
 async def _create(name: str, wanted: MachineSpec, serve: str) -> None:
     """A pair with a service, until a signal or a command ends it."""
     over = _signalled()
-    logs = control.logs_of(name)
+    logs = control.create_logs(name)
     try:
         async with open_testbed(logs) as base:
             machine = await base.machine(name, wanted, (PUBLIC,))
@@ -156,14 +156,14 @@ def _record(machine: PairMachine, wanted: MachineSpec, logs: Path) -> PairRecord
 @app.command("keep")
 def keep(
     name: PairArgument,
-    is_background: Annotated[bool, typer.Option(control.BACKGROUND, hidden=True)] = False,
+    is_background: Annotated[bool, typer.Option(control.KEEPER_BACKGROUND, hidden=True)] = False,
 ) -> Exit:
     """Take over a pair whose process was killed, until Ctrl-C or `pair end`. Other commands do so in the background."""
     control.require_name(name)
-    with control.kept_alone(name):
+    with control.lock_keeper(name):
         record = control.record_of(name)
         if record is None or control.state_of_unkept(name) is control.PairState.ENDED:
-            raise control.absent(name)
+            raise control.explain_absence(name)
         asyncio.run(_take_over(record, is_background))
     return Exit.PASS
 
@@ -171,7 +171,7 @@ def keep(
 async def _take_over(record: PairRecord, is_background: bool) -> None:
     """Keeps a pair that runs already until it is to end."""
     over = _signalled()
-    async with adopted_pair(record) as machine:
+    async with adopt_pair(record) as machine:
         try:
             async with machine.keep_running():
                 await _keep(Keeper(StatusWatch(machine), record, over), is_background)
@@ -234,7 +234,7 @@ def clean() -> Exit:
         if state is control.PairState.ENDED:
             control.forget(name)
             say(f"{name}: files removed.")
-        elif state is control.PairState.UNKEPT:
+        elif state is control.PairState.WITHOUT_KEEPER:
             say(f"{name}: still running without a keeper. `loadstone pair end {name}` ends it.")
     return Exit.PASS
 

@@ -73,7 +73,7 @@ async def open_journal() -> AsyncIterator[ResourceJournal]:
 
 
 @contextlib.contextmanager
-def adopted_journal(folder: Path) -> Iterator[ResourceJournal]:
+def adopt_journal(folder: Path) -> Iterator[ResourceJournal]:
     """The journal of a process that is gone, of whose processes some still hold the lock; held while the block runs.
     Nothing is undone at its end. Raises OSError where it is being undone already.
     """

@@ -280,7 +280,7 @@ def test_a_journal_is_kept_by_processes_that_inherit_its_lock_and_by_its_next_ke
         os.close(lock)
         assert journal.reap() == []
         assert journal.is_locked(folder)
-        with journal.adopted_journal(folder) as adopted:
+        with journal.adopt_journal(folder) as adopted:
             adopted.note("group", path=str(tmp_path / "none"))
             heir.kill()
             heir.wait()
@@ -290,5 +290,5 @@ def test_a_journal_is_kept_by_processes_that_inherit_its_lock_and_by_its_next_ke
         assert not journal.is_locked(folder)
         journal.reap()
         assert not folder.exists()
-        with pytest.raises(FileNotFoundError), journal.adopted_journal(folder):
+        with pytest.raises(FileNotFoundError), journal.adopt_journal(folder):
             pass

@@ -65,7 +65,7 @@ def test_whoever_keeps_a_pair_is_asked_over_its_socket(tmp_path: Path, monkeypat
         return STATUS
 
     async def play() -> None:
-        with control.kept_alone("shop"):
+        with control.lock_keeper("shop"):
             async with control.listening("shop", obey):
                 assert await control.ask("shop", "status") == STATUS
                 page = await WebPages(tmp_path).pairs(None)  # type: ignore[arg-type]
@@ -74,7 +74,7 @@ def test_whoever_keeps_a_pair_is_asked_over_its_socket(tmp_path: Path, monkeypat
                 assert b'protected{pair="shop"} 1.0' in metrics.body
                 with pytest.raises(PlatformError, match="no dance"):
                     await control.ask("shop", "dance", where="here")
-                with pytest.raises(PlatformError, match="already"), control.kept_alone("shop"):
+                with pytest.raises(PlatformError, match="already"), control.lock_keeper("shop"):
                     pass
         assert control.known() == []
         with pytest.raises(PlatformError, match="pair create shop"):

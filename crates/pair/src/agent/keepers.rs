@@ -1,21 +1,17 @@
-//! Who keeps the pair: connects to the agent's control socket, sends orders and reads reports. A keeper may be killed; the
-//! next one gets all reports from the beginning, and replaces one that is still there.
+//! Reports for whoever keeps the pair. A keeper may be killed; the next one gets all reports from the beginning, and
+//! replaces one that is still there.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::net::Shutdown;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
-use std::sync::mpsc::Sender;
+use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::json;
 
-use super::event::Event;
-use super::sources::read_order;
-use super::threads::{lock, spawn};
+use super::threads::lock;
 
 /// Reports that are stored for the next keeper; the oldest go first.
 const MOST_STORED: usize = 4096;
@@ -69,29 +65,14 @@ pub fn deliver(line: &str, is_stored: bool) -> bool {
     true
 }
 
-/// Lets keepers connect at a socket from now on; what they order, and when they come and go, goes to `sender`.
-pub fn admit(path: &Path, sender: Sender<Event>) -> Result<()> {
-    let listener = UnixListener::bind(path).with_context(|| path.display().to_string())?;
-    KEEPERS.get_or_init(Mutex::default);
-    spawn("keepers", move || {
-        for (number, keeper) in (1..).zip(listener.incoming().map_while(Result::ok)) {
-            // One that is gone already is none.
-            let _ = begin_with(keeper, number, &sender);
-        }
-    })
+/// Has the keeper read all reports from the beginning, and later ones, in place of the one before.
+pub fn replace_keeper(keeper: UnixStream) -> Result<()> {
+    keeper.set_write_timeout(Some(UNREAD_TIMEOUT))?;
+    lock(KEEPERS.get_or_init(Mutex::default)).replace(keeper);
+    Ok(())
 }
 
-fn begin_with(keeper: UnixStream, number: u64, sender: &Sender<Event>) -> Result<()> {
-    keeper.set_write_timeout(Some(UNREAD_TIMEOUT))?;
-    let (orders, sender) = (keeper.try_clone()?, sender.clone());
-    sender.send(Event::Kept(number))?;
-    if let Some(keepers) = KEEPERS.get() {
-        lock(keepers).replace(keeper);
-    }
-    spawn("orders", move || {
-        for line in BufReader::new(orders).lines().map_while(Result::ok) {
-            read_order(&line, &sender);
-        }
-        let _ = sender.send(Event::Unkept(number));
-    })
+/// Stores reports for keepers from now on.
+pub fn expect_keepers() {
+    KEEPERS.get_or_init(Mutex::default);
 }

@@ -4,6 +4,7 @@
 //! Threads that wait for something - the log, the channel, the machine's frames, the network, the laboratory's words -
 //! hand what they got to one thread that decides (`side`).
 
+mod admission;
 mod asker;
 mod channel;
 mod clock;
@@ -65,7 +66,7 @@ pub fn run(options: &Options) -> Result<()> {
     let outlet = UnixListener::bind(&options.outlet).with_context(|| options.outlet.display().to_string())?;
     let (sender, events) = channel();
     match (&options.control, sender.clone()) {
-        (Some(path), sender) => keepers::admit(path, sender)?,
+        (Some(path), sender) => admission::admit(path, sender)?,
         (None, sender) => spawn("orders", move || orders(&sender))?,
     }
     spawn("outlet", {

@@ -12,7 +12,7 @@ from loadstone.platforms.kind import OWN_LINES, PlatformKind, own_settings
 from loadstone.platforms.pair.build import is_known_build, remember_build, unfit_qemu
 from loadstone.platforms.pair.disk import PairSettings, idle_settings
 from loadstone.platforms.pair.gate import pass_gate
-from loadstone.platforms.pair.local import guest_layout, layout_of, pair_machine
+from loadstone.platforms.pair.local import describe_guest, layout_of, pair_machine
 from loadstone.platforms.vm.command import QEMU
 from loadstone.platforms.vm.host_identity import build_of_qemu
 from loadstone.platforms.vm.image import unknown_image
@@ -47,7 +47,7 @@ class PairPlatform:
     @asynccontextmanager
     async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
         """A pair, up and protected; or its machine alone, where that is asked for."""
-        guest = await guest_layout(context)
+        guest = await describe_guest(context)
         layout = layout_of(context, guest)
         async with pair_machine(context, guest, layout) as machine:
             if not layout.is_protected:

@@ -29,7 +29,7 @@ TAKEOVER_TIMEOUT_S = 60.0
 CONTROL_RETRY_INTERVAL_S = 0.05
 LOOKED_AT_S = 0.5
 """Longest time for which others look whether a pair has a keeper, which locks its file as well."""
-BACKGROUND = "--background"
+KEEPER_BACKGROUND = "--background"
 """Option of a keeper that another command has started."""
 Obey = Callable[[str, Json], Awaitable[Any]]
 PAIR_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}")
@@ -39,8 +39,8 @@ PAIR_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}")
 class PairState(StrEnum):
     """How a pair is that was created here, and not ended by a command."""
 
-    KEPT = "kept"
-    UNKEPT = "no keeper"
+    WITH_KEEPER = "kept"
+    WITHOUT_KEEPER = "no keeper"
     ENDED = "ended"
 
 
@@ -61,7 +61,7 @@ def place_of(name: str, ending: str) -> Path:
     return folder / f"{name}.{ending}"
 
 
-def logs_of(name: str) -> Path:
+def create_logs(name: str) -> Path:
     """The folder of what the programs of a pair write, created anew. It outlives its keeper. Raises OSError."""
     folder = place_of(name, "logs")
     shutil.rmtree(folder, ignore_errors=True)
@@ -70,12 +70,12 @@ def logs_of(name: str) -> Path:
 
 
 def record_of(name: str) -> PairRecord | None:
-    """What the next keeper must know of a pair; None where there is no such pair."""
+    """Returns what the next keeper must know of a pair; None where there is no such pair."""
     return read_pair(place_of(name, "json"))
 
 
 def remember(record: PairRecord) -> None:
-    """Stores that. Raises OSError."""
+    """Stores what the next keeper must know of a pair. Raises OSError."""
     record.write(place_of(record.name, "json"))
 
 
@@ -98,18 +98,18 @@ def state_of(name: str) -> PairState:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return PairState.KEPT
+            return PairState.WITH_KEEPER
     return state_of_unkept(name)
 
 
 def state_of_unkept(name: str) -> PairState:
     """Whether a pair lives that no other process keeps."""
     record = record_of(name)
-    return PairState.UNKEPT if record is not None and is_locked(record.folder) else PairState.ENDED
+    return PairState.WITHOUT_KEEPER if record is not None and is_locked(record.folder) else PairState.ENDED
 
 
 @contextlib.contextmanager
-def kept_alone(name: str) -> Iterator[None]:
+def lock_keeper(name: str) -> Iterator[None]:
     """Has this process be the only keeper of a pair while the block runs. Raises PlatformError where it is not."""
     with place_of(name, "lock").open("w") as file:
         until = time.monotonic() + LOOKED_AT_S
@@ -176,8 +176,8 @@ async def _connection(name: str) -> Connection:
     with contextlib.suppress(OSError):
         return await asyncio.open_unix_connection(path)
     if state_of(name) is PairState.ENDED:
-        raise absent(name)
-    if state_of(name) is PairState.UNKEPT:
+        raise explain_absence(name)
+    if state_of(name) is PairState.WITHOUT_KEEPER:
         start_keeper(name)
     until = time.monotonic() + TAKEOVER_TIMEOUT_S
     while time.monotonic() < until:
@@ -191,19 +191,19 @@ async def _connection(name: str) -> Connection:
 
 def start_keeper(name: str) -> None:
     """Starts a keeper in the background. Raises OSError."""
-    argv = [sys.executable, "-m", "loadstone", "pair", "keep", name, BACKGROUND]
+    argv = [sys.executable, "-m", "loadstone", "pair", "keep", name, KEEPER_BACKGROUND]
     launch.start_detached(argv, place_of(name, "logs") / "keeper.log")
 
 
-def absent(name: str) -> PlatformError:
+def explain_absence(name: str) -> PlatformError:
     """That there is no such pair, or no more."""
     if record_of(name) is not None:
         return PlatformError(
             f"The pair `{name}` has ended: its machine ended, or no command came within its lease. "
             "`loadstone pair clean` removes what is left of it."
         )
-    others = ", ".join(other for other in known() if state_of(other) is not PairState.ENDED) or "none"
-    remedy = f"`loadstone pair create {name}` creates it. Running pairs: {others}."
+    running = ", ".join(pair for pair in known() if state_of(pair) is not PairState.ENDED) or "none"
+    remedy = f"`loadstone pair create {name}` creates it. Running pairs: {running}."
     return PlatformError(f"No pair `{name}` is running here. {remedy}")
 
 
@@ -217,7 +217,7 @@ async def statuses(takes_over: bool = False) -> list[Json]:
     """How all pairs are that are kept; those whose keeper is just going are left out. Those without a keeper get
     another one where that is wanted.
     """
-    wanted = (PairState.KEPT, PairState.UNKEPT) if takes_over else (PairState.KEPT,)
+    wanted = (PairState.WITH_KEEPER, PairState.WITHOUT_KEEPER) if takes_over else (PairState.WITH_KEEPER,)
     all_statuses = []
     for name in known():
         with contextlib.suppress(PlatformError):

@@ -38,8 +38,8 @@ class AgentLine:
             await asyncio.sleep(LINE_RETRY_INTERVAL_S)
         return False
 
-    async def reports(self) -> AsyncIterator[Json]:
-        """What the agent reports, until the connection ends: the last line may be cut."""
+    async def read_reports(self) -> AsyncIterator[Json]:
+        """Yields what the agent reports, until the connection ends: the last line may be cut."""
         assert self._reader is not None
         with contextlib.suppress(ConnectionError, ValueError):
             async for line in self._reader:
@@ -60,7 +60,7 @@ class AgentLine:
             await self._writer.drain()
 
 
-async def opened_monitor(socket: Path, is_up: Callable[[], bool]) -> QMPClient:
+async def open_monitor(socket: Path, is_up: Callable[[], bool]) -> QMPClient:
     """A session with QEMU's monitor. Raises PlatformError where QEMU ends, or does not answer in time."""
     until = time.monotonic() + LINE_TIMEOUT_S
     why: Exception | None = None

@@ -9,16 +9,16 @@ from pathlib import Path
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PUBLIC
 from loadstone.platforms.contract import MachineContext
-from loadstone.platforms.journal import adopted_journal, undo
+from loadstone.platforms.journal import adopt_journal, undo
 from loadstone.platforms.kind import own_settings
 from loadstone.platforms.pair.boot import BOOTED, boot, hand_out
 from loadstone.platforms.pair.command import AGENT_PORT, PairLayout, SideFiles
-from loadstone.platforms.pair.control import absent
+from loadstone.platforms.pair.control import explain_absence
 from loadstone.platforms.pair.disk import PairDisk, PairSettings
 from loadstone.platforms.pair.fitness import may_lock_memory
 from loadstone.platforms.pair.local_side import PairSide
 from loadstone.platforms.pair.machine import PairMachine, goes_on
-from loadstone.platforms.pair.record import PairRecord, SideRecord, number_of, read_sides
+from loadstone.platforms.pair.record import PairRecord, SideRecord, read_number, read_sides
 from loadstone.platforms.pair.side import Side
 from loadstone.platforms.registry import described, read_machine
 from loadstone.platforms.vm.agent import Agent
@@ -48,32 +48,34 @@ class LocalSides:
         """What decides which side continues."""
         return SideFiles(self.folder, "a").store
 
-    def side(self, name: str, tap: str) -> PairSide:
+    def make_side(self, name: str, tap: str) -> PairSide:
         """A side, not started yet."""
         files = side_files(self.layout, self.folder, name)
         return PairSide(self.layout, files, tap, journal=self.context.journal, logs=self.context.logs)
 
-    def secondary(self, name: str, primary: Side) -> PairSide:
+    def make_secondary(self, name: str, primary: Side) -> PairSide:
         """A side that may follow that one, at the other tap."""
         nic = self.layout.nic
-        return self.side(name, nic.interface if primary.tap == nic.twin else nic.twin)
+        return self.make_side(name, nic.interface if primary.tap == nic.twin else nic.twin)
 
     async def lose_store(self) -> None:
         """Takes the store away."""
         await asyncio.to_thread(self.store.rename, self.store.with_suffix(".lost"))
 
-    async def booted(self) -> list[Side]:
+    async def boot_both(self) -> list[Side]:
         """Both sides with the state to begin with; one, where the pair is not protected. Raises PlatformError."""
         nic = self.layout.nic
-        sides = [self.side("a", nic.interface), self.side("b", nic.twin)][: 2 if self.layout.is_protected else 1]
+        sides = [self.make_side("a", nic.interface), self.make_side("b", nic.twin)][
+            : 2 if self.layout.is_protected else 1
+        ]
         await boot(sides[0])
         await hand_out(SideFiles(self.folder, BOOTED), sides)
         return [*sides]
 
-    async def booted_again(self, served: Side, number: int) -> list[Side]:
+    async def boot_again(self, served: Side, number: int) -> list[Side]:
         """Both sides of a machine that boots from the disk of one that is gone. Raises PlatformError."""
         nic = self.layout.nic
-        sides = [self.side(f"side-{number}", nic.interface), self.side(f"side-{number + 1}", nic.twin)]
+        sides = [self.make_side(f"side-{number}", nic.interface), self.make_side(f"side-{number + 1}", nic.twin)]
         booted = SideFiles(self.folder, BOOTED)
         if served.files.disk.is_file():  # else an earlier attempt has taken it
             await asyncio.to_thread(served.files.disk.rename, booted.disk)
@@ -84,7 +86,7 @@ class LocalSides:
 
     async def adopt(self, record: SideRecord) -> Side | None:
         """A side that runs already; None where its agent has ended. Raises PlatformError."""
-        side = self.side(record.name, record.tap)
+        side = self.make_side(record.name, record.tap)
         if await side.adopt(record):
             return side
         await side.end()
@@ -96,25 +98,25 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
     """Boots a machine, and goes on with it on two sides of this host. Raises PlatformError."""
     local = LocalSides(context, layout)
     local.store.mkdir(parents=True)
-    async with goes_on(context, guest, local.booted, local.secondary, local.lose_store) as machine:
+    async with goes_on(context, guest, local.boot_both, local.make_secondary, local.lose_store) as machine:
         if layout.is_protected and own_settings(context.spec, PairSettings).restart:
-            machine.boot_again = local.booted_again
+            machine.boot_again = local.boot_again
         yield machine
 
 
 @asynccontextmanager
-async def adopted_pair(record: PairRecord) -> AsyncIterator[PairMachine]:
+async def adopt_pair(record: PairRecord) -> AsyncIterator[PairMachine]:
     """Takes over a pair whose keeper is gone, and ends it when the block ends. Raises PlatformError where it has ended
     meanwhile; where the takeover fails otherwise, the pair continues.
     """
     with ExitStack() as stack:
         try:
-            journal = stack.enter_context(adopted_journal(record.folder))
+            journal = stack.enter_context(adopt_journal(record.folder))
         except OSError:
-            raise absent(record.name) from None
+            raise explain_absence(record.name) from None
         spec, nics = read_machine(record.machine), {PUBLIC: record.nic}
         context = MachineContext(record.name, spec, record.logs, journal, nics, described(spec))
-        guest = await guest_layout(context)
+        guest = await describe_guest(context)
         machine = await _adopted(LocalSides(context, layout_of(context, guest)), guest)
         machine.may_be_kept = record.may_be_kept
         try:
@@ -129,16 +131,16 @@ async def _adopted(local: LocalSides, guest: Layout) -> PairMachine:
     records = await asyncio.to_thread(read_sides, local.folder)
     sides = [side for record in records if (side := await local.adopt(record)) is not None]
     if not any(side.is_up for side in sides):
-        raise absent(local.context.name)
+        raise explain_absence(local.context.name)
     conversation = Agent()
     machine = PairMachine(
         local.context,
         guest,
         conversation,
         sides=sides,
-        make_secondary=local.secondary,
+        make_secondary=local.make_secondary,
         lose_store=local.lose_store,
-        sides_made=max(2, *(number_of(record.name) + 1 for record in records)),
+        sides_made=max(2, *(read_number(record.name) + 1 for record in records)),
     )
     conversation.hear = machine.hear
     with suppress(PlatformError, TimeoutError):
@@ -146,8 +148,8 @@ async def _adopted(local: LocalSides, guest: Layout) -> PairMachine:
     return machine
 
 
-async def guest_layout(context: MachineContext) -> Layout:
-    """What is told of the machine. Raises PlatformError where there is no image for it."""
+async def describe_guest(context: MachineContext) -> Layout:
+    """Returns what users are told of the machine. Raises PlatformError where there is no image for it."""
     built = await asyncio.to_thread(image, context.spec.image)
     console = context.logs / f"{context.name}-a-console.log"
     nowhere = Sockets(context.journal.folder, context.journal.folder, console)

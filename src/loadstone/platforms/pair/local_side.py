@@ -20,13 +20,13 @@ from loadstone.platforms.fabric import line_counters
 from loadstone.platforms.failing import send
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.pair.command import Mode, agent, control_options, namespace_file, qemu
-from loadstone.platforms.pair.lines import AgentLine, opened_monitor
+from loadstone.platforms.pair.lines import AgentLine, open_monitor
 from loadstone.platforms.pair.record import ProcessRecord, SideRecord
 from loadstone.platforms.pair.side import SIDE_READY_TIMEOUT_S, STATE_SAVE_TIMEOUT_S, Side
 from loadstone.platforms.vm import usage
 
 Json = dict[str, Any]
-Process = asyncio.subprocess.Process | AdoptedProcess
+SideProcess = asyncio.subprocess.Process | AdoptedProcess
 ENDING_S = 1.0
 """Wait for a machine that may be about to end, where its agent has ended."""
 SIDE_QUIT_TIMEOUT_S = 2.0
@@ -47,8 +47,8 @@ class PairSide(Side):
 
     journal: ResourceJournal = field(kw_only=True)
     logs: Path = field(kw_only=True)
-    agent: Process | None = None
-    machine: Process | None = None
+    agent: SideProcess | None = None
+    machine: SideProcess | None = None
     qmp: QMPClient | None = None
     _reading: asyncio.Task[None] | None = None
     _guard: tuple[int, int] | None = None
@@ -122,7 +122,7 @@ class PairSide(Side):
         if not self.metrics:
             raise PlatformError(f"The agent {self.files.name} runs, but reported nothing.")
         with contextlib.suppress(PlatformError):
-            self.qmp = await opened_monitor(self.files.qmp, lambda: self.is_up)
+            self.qmp = await open_monitor(self.files.qmp, lambda: self.is_up)
         return True
 
     async def start_machine(self, mode: Mode, has_state: bool) -> None:
@@ -146,7 +146,7 @@ class PairSide(Side):
         self.journal.note_process(self.machine.pid, f"machine {self.files.name} of the pair {self.layout.name}")
         self._write_record()
         try:
-            self.qmp = await opened_monitor(self.files.qmp, lambda: self.is_up)
+            self.qmp = await open_monitor(self.files.qmp, lambda: self.is_up)
         except PlatformError as error:
             raise PlatformError(f"{error} {self._last_lines('qemu')}") from None
         if self.agent is not None:
@@ -163,8 +163,8 @@ class PairSide(Side):
         """Notes which processes this side has, as far as there is an agent."""
         with contextlib.suppress(ProcessLookupError):
             if self.agent is not None:
-                machine = None if self.machine is None else ProcessRecord.of(self.machine.pid)
-                processes = {"agent": ProcessRecord.of(self.agent.pid), "machine": machine}
+                machine = None if self.machine is None else ProcessRecord.read(self.machine.pid)
+                processes = {"agent": ProcessRecord.read(self.agent.pid), "machine": machine}
                 SideRecord(name=self.files.name, tap=self.tap, started=self.started, **processes).write(
                     self.files.record
                 )
@@ -261,7 +261,7 @@ class PairSide(Side):
         """Takes what the agent reports until it has ended: all from the beginning, on each connection."""
         while await self.line.connect(lambda: "agent" in self.processes):
             self.events.clear()
-            async for report in self.line.reports():
+            async for report in self.line.read_reports():
                 await self._take(report)
         await self.signal(signal.SIGKILL, "machine")  # nobody would hold its outputs any more
         async with self._heard:

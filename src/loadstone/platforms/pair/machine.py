@@ -31,7 +31,7 @@ KEPT_S = 0.5
 """Between two looks whether the machine serves alone."""
 MOST_DOUBLINGS = 7
 """Each failure in a row doubles the wait before the next attempt to protect the machine, at most so often: a minute."""
-MOST_RESTARTS = 3
+MOST_PAIR_RESTARTS = 3
 """Of a pair: one that ends again and again has another problem."""
 REMEMBERED_FAILURES = 10
 """The latest reasons, for the status."""
@@ -158,9 +158,9 @@ class PairMachine(Guest):
     @property
     def comes_back(self) -> bool:
         """Whether it is restarted from its disk when both sides are gone."""
-        return self.boot_again is not None and self.restarts < MOST_RESTARTS
+        return self.boot_again is not None and self.restarts < MOST_PAIR_RESTARTS
 
-    async def come_back(self) -> None:
+    async def restart(self) -> None:
         """Restarts the machine from the disk of the side that served last, with its files and services. Raises
         PlatformError and ServiceError.
         """
@@ -237,7 +237,7 @@ class PairMachine(Guest):
             try:
                 if self.is_gone and self.comes_back:
                     self.restarts += 1
-                    await self.come_back()
+                    await self.restart()
                 elif self.is_alone and self.may_be_kept:
                     await self.protect()
             except (PlatformError, ServiceError, OSError, ValueError) as error:

@@ -12,7 +12,7 @@ from loadstone.host.identity import start_of
 from loadstone.platforms.fabric import NetworkInterface
 
 
-class Document(BaseModel):
+class PairDocument(BaseModel):
     """A document that is replaced as a whole."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -24,19 +24,19 @@ class Document(BaseModel):
         new.replace(path)
 
 
-class ProcessRecord(Document):
+class ProcessRecord(PairDocument):
     """A process, which its number and its start name for ever."""
 
     pid: int
     start: str
 
     @staticmethod
-    def of(pid: int) -> "ProcessRecord":
+    def read(pid: int) -> "ProcessRecord":
         """That of a process that runs. Raises ProcessLookupError."""
         return ProcessRecord(pid=pid, start=start_of(pid))
 
 
-class SideRecord(Document):
+class SideRecord(PairDocument):
     """One side."""
 
     name: str
@@ -47,7 +47,7 @@ class SideRecord(Document):
     """None before it was started."""
 
 
-class PairRecord(Document):
+class PairRecord(PairDocument):
     """A pair of this host."""
 
     name: str
@@ -79,9 +79,9 @@ def read_sides(folder: Path) -> list[SideRecord]:
             sides.append(SideRecord.model_validate_json(path.read_bytes()))
         except (OSError, ValidationError):
             continue  # of a side that is just ended
-    return sorted(sides, key=lambda side: (number_of(side.name), side.name))
+    return sorted(sides, key=lambda side: (read_number(side.name), side.name))
 
 
-def number_of(side: str) -> int:
+def read_number(side: str) -> int:
     """The number in the name of a side: 0 of the two that a pair begins with."""
     return int(side.rpartition("-")[2]) if "-" in side else 0
