@@ -1,7 +1,7 @@
 """When a pair makes a side that follows, and when it must not touch any."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
@@ -12,7 +12,7 @@ from loadstone.platforms.pair import machine as pair_machine
 from loadstone.platforms.pair.control import require_name
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.side import Side
-from loadstone.platforms.pair.status import status_of
+from loadstone.platforms.pair.status import status_of, status_rows
 from loadstone.platforms.vm.agent import Agent
 
 
@@ -165,3 +165,44 @@ def test_a_pair_whose_both_sides_are_gone_is_restarted_a_few_times(monkeypatch: 
     asyncio.run(keep())
     assert pair.failures == ["attempt 1", "attempt 2", "attempt 3"]
     assert status_of(pair) == "gone"
+
+
+@dataclass
+class PaperGuest:
+    """The agent of a guest whose clock is off by so much."""
+
+    ahead_s: float
+    within_s: float = 0.001
+    shifted_ns: list[int] = field(default_factory=list)
+
+    async def clock(self) -> dict[str, float]:
+        return {"ahead_s": self.ahead_s, "within_s": self.within_s}
+
+    async def ask(self, do: str, by_ns: int) -> None:
+        assert do == "shift_clock"
+        self.shifted_ns.append(by_ns)
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "within_s", "shifted_ns", "text"),
+    [
+        (-0.25, 0.001, [250_000_000], "-0.250 s"),
+        (-0.25, 0.2, [], "-0.250 s"),
+        (-0.004, 0.001, [], "-0.004 s"),
+        (0.3, 0.001, [], "+0.300 s"),
+        (-139.0, 0.001, [], "-139.000 s: rates measured in the guest are wrong"),
+    ],
+)
+def test_a_small_lag_of_the_guests_clock_is_corrected_and_a_large_one_reported(
+    ahead_s: float, within_s: float, shifted_ns: list[int], text: str
+) -> None:
+    pair, guest = pair_of(SaidSide(["protected"]), SaidSide(["follows"])), PaperGuest(ahead_s, within_s)
+    pair.agent = cast(Agent, guest)
+    asyncio.run(pair.read_clock())
+    assert guest.shifted_ns == shifted_ns
+    assert pair.facts["clock"] == {"ahead_s": ahead_s, "within_s": within_s}
+    figures: dict[str, Any] = dict.fromkeys(
+        ("lag_ms", "log_mbit_per_s", "slowed_pct", "held_ms", "serving", "secondary")
+    )
+    rows = status_rows({**figures, "status": "protected", "failures": [], "clock_ahead_s": pair.clock_ahead_s})
+    assert ("guest clock", text) in rows

@@ -4,7 +4,7 @@ import asyncio
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,11 @@ MOST_DOUBLINGS = 7
 """Each failure in a row doubles the wait before the next attempt to protect the machine, at most so often: a minute."""
 MOST_PAIR_RESTARTS = 3
 """Of a pair: one that ends again and again has another problem."""
+CLOCK_INTERVAL_S = 10.0
+"""Between two looks at the guest's clock, which counts instructions and lags on a busy host."""
+MOST_CORRECTED_S = 1.0
+"""Lag of the guest's clock that is corrected, by a request that both sides receive alike; a larger one is reported."""
+LEAST_CORRECTED_S = 0.005
 REMEMBERED_FAILURES = 10
 """The latest reasons, for the status."""
 
@@ -51,6 +56,8 @@ class PairMachine(Guest):
     """Two new sides, of which the first has this number, with the state of the machine booted from the disk of that
     side, which is gone; None where it is not restarted.
     """
+    clock_ahead_s: float | None = None
+    """How far the guest's clock was ahead of the host's when it was read last, before a correction."""
     restarts: int = 0
     came_back_unix_s: float = 0.0
     sides_made: int = 2
@@ -224,12 +231,26 @@ class PairMachine(Guest):
 
     @asynccontextmanager
     async def keep_running(self) -> AsyncIterator[None]:
-        """Protects the machine anew whenever it serves alone, while the block runs."""
-        keeping = asyncio.create_task(self._keep())
+        """Protects the machine anew whenever it serves alone, and reads its clock, while the block runs."""
+        tasks = [asyncio.create_task(work) for work in (self._keep(), self._watch_clock())]
         try:
             yield
         finally:
-            await end_tasks([keeping], TIDY_S)
+            await end_tasks(tasks, TIDY_S)
+
+    async def _watch_clock(self) -> None:
+        while True:
+            await asyncio.sleep(CLOCK_INTERVAL_S)
+            with suppress(PlatformError):
+                await self.read_clock()
+
+    async def read_clock(self) -> None:
+        """Reads how far the guest's clock is off, and corrects a small lag. Raises PlatformError."""
+        clock = await self.agent.clock()
+        self.facts["clock"], self.clock_ahead_s = clock, clock["ahead_s"]
+        lag_s = -clock["ahead_s"]
+        if max(LEAST_CORRECTED_S, 2 * clock["within_s"]) < lag_s < MOST_CORRECTED_S:
+            await self.agent.ask("shift_clock", by_ns=round(lag_s * 1e9))
 
     async def _keep(self) -> None:
         while True:

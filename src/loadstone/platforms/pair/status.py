@@ -6,7 +6,7 @@ from typing import Any
 
 import psutil
 
-from loadstone.platforms.pair.machine import PairMachine
+from loadstone.platforms.pair.machine import MOST_CORRECTED_S, PairMachine
 from loadstone.platforms.pair.side import Side
 
 Json = dict[str, Any]
@@ -32,6 +32,7 @@ class StatusWatch:
             "serving": self._side(serving),
             "secondary": None if follower is None else self._side(follower),
             "log_mbit_per_s": serving.metrics.get("log_mbit_per_s"),
+            "clock_ahead_s": self.machine.clock_ahead_s,
             **held_figures({} if follower is None else serving.metrics),
             "failures": list(self.machine.failures),
         }
@@ -76,6 +77,7 @@ def status_rows(looked: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows.append(("log", _with_unit(looked["log_mbit_per_s"], "Mbit/s", 4)))
     round_trip_ms = looked.get("round_trip_ms")
     rows.append(("round trip", _with_unit(round_trip_ms, "ms", 2) + _advice(round_trip_ms)))
+    rows.append(("guest clock", _clock(looked.get("clock_ahead_s"))))
     rows.append(("slowed by", _with_unit(looked["slowed_pct"], "%", 0)))
     rows.append(("outputs held, median", _with_unit((looked["held_ms"] or {}).get("p50"), "ms", 2)))
     return rows + [("failed", failure) for failure in looked["failures"]]
@@ -84,6 +86,13 @@ def status_rows(looked: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _advice(round_trip_ms: float | None) -> str:
     is_long = round_trip_ms is not None and round_trip_ms > ADVISED_ROUND_TRIP_MS
     return f": above {ADVISED_ROUND_TRIP_MS:g} ms, every output waits for it" if is_long else ""
+
+
+def _clock(ahead_s: float | None) -> str:
+    if ahead_s is None:
+        return ""
+    is_wrong = abs(ahead_s) > MOST_CORRECTED_S
+    return f"{ahead_s:+.3f} s" + (": rates measured in the guest are wrong" if is_wrong else "")
 
 
 def _with_unit(value: float | None, unit: str, digits: int = 1) -> str:
