@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loadstone.platforms.pair.lines import AgentLine
 from pyroute2 import NetNS, netns
 
 from loadstone.host.programs import pair
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.pair.command import PairLayout, SideFiles, agent, namespace_file
+from loadstone.platforms.pair.lines import AgentLine
 from loadstone.platforms.vm.image import Image
 from tests.waiting import WAIT_S, until
 
