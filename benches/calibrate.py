@@ -20,7 +20,7 @@ from statistics import fmean, median
 from typing import Any
 
 import numpy as np
-from loadstone.study.kinds.compare.difference import FoundDifference
+from loadstone.study.difference import FoundDifference
 
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
