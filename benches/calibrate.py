@@ -20,7 +20,6 @@ from statistics import fmean, median
 from typing import Any
 
 import numpy as np
-from loadstone.study.difference import FoundDifference
 
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
@@ -28,6 +27,7 @@ from loadstone.model.system import Clock, Station, UserSpread
 from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.store.read import read_result
 from loadstone.study.base import WorkloadRuns
+from loadstone.study.difference import FoundDifference
 from loadstone.study.kinds.compare.loads.question import Compare
 from loadstone.study.kinds.predict.question import Predict
 from loadstone.study.kinds.repeat.question import Repeat

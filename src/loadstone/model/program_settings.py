@@ -10,16 +10,16 @@ SettingsByProgram = Mapping[str, Mapping[str, object]]
 
 def read_settings(texts: Sequence[str]) -> dict[str, dict[str, str]]:
     """Reads `php.children=50` and `apache.prefork.max=400`; returns texts by program and setting. Raises UsageError."""
-    given: dict[str, dict[str, str]] = {}
+    settings: dict[str, dict[str, str]] = {}
     for text in texts:
         name, separator, value = text.partition("=")
         program, dot, setting = name.strip().rpartition(".")
         if not (separator and dot and program and setting and value.strip()):
             raise UsageError(f"`{text}` is not a valid setting. Use PROGRAM.SETTING=VALUE, such as php.children=50.")
-        if setting in given.setdefault(program, {}):
+        if setting in settings.setdefault(program, {}):
             raise UsageError(f"`{name}` is set twice. Remove one of them.")
-        given[program][setting] = value.strip()
-    return given
+        settings[program][setting] = value.strip()
+    return settings
 
 
 def flatten_settings(table: Mapping[str, object], program: str = "") -> dict[str, dict[str, object]]:

@@ -10,7 +10,7 @@ from loadstone.model.reading import Section
 from loadstone.model.service import Tuning
 from loadstone.services import php
 from loadstone.services.kind import Site
-from loadstone.services.settings import settings_of
+from loadstone.services.settings import resolve_settings
 from loadstone.services.status import PHP_STATUS, STATUS, StatusSource
 from loadstone.services.status import apache as read_status
 from loadstone.services.unprivileged import NOT_ROOT
@@ -159,12 +159,12 @@ Pool = EventSettings | PreforkSettings
 
 def find_event_pool(site: Site) -> EventSettings:
     """Returns the pool of threads of a site."""
-    return settings_of(site, EVENT_NAME, EVENT)
+    return resolve_settings(site, EVENT_NAME, EVENT)
 
 
 def find_prefork_pool(site: Site) -> PreforkSettings:
     """Returns the pool of processes of a site."""
-    return settings_of(site, PREFORK_NAME, PREFORK)
+    return resolve_settings(site, PREFORK_NAME, PREFORK)
 
 
 def serving(site: Site) -> str:
@@ -174,7 +174,7 @@ def serving(site: Site) -> str:
 
 def http(site: Site, pool: Pool, modules: Sequence[str], content: str) -> str:
     """Over HTTP and TLS; everything written below one folder. What is served is given."""
-    settings = settings_of(site, NAME, SETTINGS)
+    settings = resolve_settings(site, NAME, SETTINGS)
     loaded = "".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so\n" for name in (pool.module, *ALWAYS, *modules))
     return (
         f"ServerRoot {site.folder}\nPidFile {site.folder}/apache.pid\nDefaultRuntimeDir {site.folder}\n"

@@ -10,7 +10,7 @@ from loadstone.model.service import Tuning
 from loadstone.model.system import FileServer
 from loadstone.services import php
 from loadstone.services.kind import Program, Site
-from loadstone.services.settings import settings_of
+from loadstone.services.settings import resolve_settings
 from loadstone.services.status import PHP_STATUS, STATUS, StatusSource
 from loadstone.services.status import nginx as read_status
 from loadstone.services.unprivileged import shell
@@ -87,7 +87,7 @@ def configuration(site: Site) -> str:
 
 def http(site: Site, servers: str) -> str:
     """The distribution's own where it matters, everything written below one folder; what is served is given."""
-    settings = settings_of(site, NAME, SETTINGS)
+    settings = resolve_settings(site, NAME, SETTINGS)
     settings_lines = "".join(f"    {kind}_temp_path {site.folder}/{kind};\n" for kind in SPOOLS) + _tuned(settings)
     log = f"{site.folder}/access.log" if settings.access_log else "off"
     return (

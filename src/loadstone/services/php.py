@@ -11,7 +11,7 @@ from loadstone.model.reading import Section
 from loadstone.model.service import ServiceRole, Tuning
 from loadstone.services.declared import declared_pages
 from loadstone.services.kind import Site
-from loadstone.services.settings import settings_of
+from loadstone.services.settings import resolve_settings
 from loadstone.services.sites import SITE
 from loadstone.services.status import PHP_STATUS, StatusSource
 from loadstone.services.status import php as read_status
@@ -108,7 +108,7 @@ def page_environment(site: Site) -> dict[str, str]:
 
 def find_settings(site: Site) -> FpmSettings:
     """Returns PHP's settings of a site."""
-    return settings_of(site, NAME, SETTINGS)
+    return resolve_settings(site, NAME, SETTINGS)
 
 
 def ini(site: Site) -> dict[str, str]:

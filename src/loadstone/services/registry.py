@@ -81,8 +81,8 @@ def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
 def list_program_settings() -> Mapping[str, type[Section]]:
     """Returns the settings that users may change, by the program that has them."""
     every = (kind.settings for role in service_roles() for kind in service_kinds(role).values())
-    found = {program: type(usual[Tuning.DEFAULT]) for settings in every for program, usual in settings.items()}
-    return dict(sorted(found.items()))
+    sections = {program: type(usual[Tuning.DEFAULT]) for settings in every for program, usual in settings.items()}
+    return dict(sorted(sections.items()))
 
 
 def check_system_settings(system: Reference, topology: Topology) -> SettingsByProgram:

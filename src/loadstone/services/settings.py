@@ -15,13 +15,13 @@ from loadstone.services.kind import ServiceKind, Site
 S = TypeVar("S", bound=Section)
 
 
-def settings_of(site: Site, program: str, usual: Mapping[Tuning, S]) -> S:
+def resolve_settings(site: Site, program: str, usual: Mapping[Tuning, S]) -> S:
     """Returns a program's settings: those of the site's tuning, with what the user changed, which was checked."""
     return usual[site.tuning].model_copy(update=dict(site.settings.get(program, {})))
 
 
 def check_settings(
-    kinds: Sequence[ServiceKind], tuning: Tuning, given: Mapping[str, Mapping[str, object]]
+    kinds: Sequence[ServiceKind], tuning: Tuning, changes: Mapping[str, Mapping[str, object]]
 ) -> dict[str, dict[str, object]]:
     """Checks what the user gave against the services that were chosen; returns the values by program and setting.
 
@@ -29,7 +29,7 @@ def check_settings(
     for settings that contradict each other.
     """
     known = {program: usual for kind in kinds for program, usual in kind.settings.items()}
-    return {program: _checked(program, known, tuning, values) for program, values in given.items() if values}
+    return {program: _checked(program, known, tuning, values) for program, values in changes.items() if values}
 
 
 def _checked(

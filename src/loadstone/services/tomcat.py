@@ -11,7 +11,7 @@ from pydantic import Field
 from loadstone.model.reading import Section
 from loadstone.model.service import Tuning
 from loadstone.services.kind import Site
-from loadstone.services.settings import settings_of
+from loadstone.services.settings import resolve_settings
 from loadstone.services.status import STATUS, StatusSource, figures_in_json
 from loadstone.services.unprivileged import shell
 
@@ -110,10 +110,10 @@ class TomcatSettings(Section):
         collector = [f"-XX:+Use{COLLECTORS[self.collector]}GC"] if self.collector else []
         if self.collector == "parallel":
             collector.append(f"-XX:ParallelGCThreads={processors}")
-        asked = [] if self.collects_when_asked else ["-XX:+DisableExplicitGC"]
+        explicit = [] if self.collects_when_asked else ["-XX:+DisableExplicitGC"]
         pages = ["-XX:+UseLargePages"] if self.large_pages else []
         server = ["-server"] if self.heap_mib or self.collector else []
-        return ["-Djava.awt.headless=true", *server, *heap, *collector, *asked, *pages]
+        return ["-Djava.awt.headless=true", *server, *heap, *collector, *explicit, *pages]
 
 
 COLLECTORS = {"parallel": "Parallel", "serial": "Serial", "g1": "G1", "z": "Z"}
@@ -149,7 +149,7 @@ NAME = "tomcat"
 
 def find_settings(site: Site) -> TomcatSettings:
     """Returns Tomcat's settings of a site."""
-    return settings_of(site, NAME, SETTINGS)
+    return resolve_settings(site, NAME, SETTINGS)
 
 
 def serving(site: Site, properties: Mapping[str, str], form: Distribution = PACKAGED) -> list[str]:

@@ -187,8 +187,8 @@ def _forget_oldest(cache: Path) -> None:
 def _names(results: Path) -> list[str]:
     """Names of the folders below `results`, newest first; links are none."""
     try:
-        with os.scandir(results) as found:
-            return sorted((entry.name for entry in found if entry.is_dir(follow_symlinks=False)), reverse=True)
+        with os.scandir(results) as entries:
+            return sorted((entry.name for entry in entries if entry.is_dir(follow_symlinks=False)), reverse=True)
     except OSError:
         return []
 

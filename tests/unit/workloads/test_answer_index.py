@@ -22,4 +22,4 @@ def test_what_is_short_or_more_than_a_word_is_not_known() -> None:
 @given(st.lists(st.text("ab <", max_size=40), max_size=5), st.text("ab", min_size=LEAST_TEXT, max_size=12))
 def test_exactly_the_texts_that_hold_it_are_named(texts: list[str], text: str) -> None:
     texts = [*texts, f"a{text}b", text]
-    assert AnswerIndex(texts).holding(text) == {number for number, each in enumerate(texts) if text in each}
+    assert AnswerIndex(texts).find_holding(text) == {number for number, each in enumerate(texts) if text in each}

@@ -9,7 +9,7 @@ from loadstone.model.reading import Section
 from loadstone.model.service import ServiceRole, Tuning
 from loadstone.model.target import Endpoint
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.settings import settings_of
+from loadstone.services.settings import resolve_settings
 from loadstone.services.unprivileged import NOT_ROOT, shell
 
 PROGRAM, INSTALLER = "/usr/sbin/mariadbd", "/usr/bin/mariadb-install-db"
@@ -60,7 +60,7 @@ def program(site: Site) -> Program:
     data = f"{site.folder}/{DATA}"
     settings = {"datadir": data, "socket": f"{site.folder}/mariadb.sock", "init-file": f"{site.folder}/{FIRST}"}
     settings |= {"bind-address": site.listen, "port": str(site.port), **ALWAYS_SET}
-    settings |= settings_of(site, NAME, SETTINGS).list_options()
+    settings |= resolve_settings(site, NAME, SETTINGS).list_options()
     server = [PROGRAM, "--no-defaults", *(f"--{name}={value}" for name, value in settings.items())]
     installing = [INSTALLER, "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal"]
     return Program(

@@ -9,7 +9,7 @@ from loadstone.model.reading import Section
 from loadstone.model.service import ServiceRole, Tuning
 from loadstone.model.target import Endpoint
 from loadstone.services.kind import Program, ServiceKind, Site, local
-from loadstone.services.settings import settings_of
+from loadstone.services.settings import resolve_settings
 from loadstone.services.unprivileged import NOT_ROOT, shell
 
 USER, DATABASE = "loadstone", "postgres"
@@ -46,7 +46,7 @@ class PostgresqlSettings(Section):
     def list_options(self) -> list[str]:
         """Options of the server's command line."""
         chosen = self.model_dump(exclude_none=True)
-        return [word for name, value in chosen.items() for word in ("-c", f"{name}={value}")]
+        return [option for name, value in chosen.items() for option in ("-c", f"{name}={value}")]
 
 
 SETTINGS = {tuning: PostgresqlSettings() for tuning in Tuning}
@@ -56,7 +56,7 @@ def program(site: Site) -> Program:
     """An empty database is made first."""
     data = f"{site.folder}/{DATA}"
     server = ["postgres", "-D", data, "-h", site.listen, "-p", str(site.port), "-k", ""]
-    server += settings_of(site, NAME, SETTINGS).list_options()
+    server += resolve_settings(site, NAME, SETTINGS).list_options()
     command = shell(f"{PROGRAMS}; exec {shlex.join([*NOT_ROOT, *server])}")
     version = shell(f"{PROGRAMS}; postgres --version")
     return Program(command, prepare=[_preparing(data)], wait=_waiting(site), version=version)

@@ -10,7 +10,7 @@ from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole, Tuning
 from loadstone.services import php
 from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.mechanisms import CGI, NEEDS_COMPILER, NEEDS_PERL, PROGRAMS, SITE, build_commands, sources
-from loadstone.services.settings import settings_of
+from loadstone.services.settings import resolve_settings
 from loadstone.services.unprivileged import shell
 
 
@@ -68,7 +68,7 @@ def program(site: Site) -> Program:
 
 
 def _command(site: Site) -> list[str]:
-    settings = settings_of(site, NAME, SETTINGS)
+    settings = resolve_settings(site, NAME, SETTINGS)
     options = {
         "--listen": f"{site.listen}:{site.port}",
         "--listen-tls": f"{site.listen}:{site.tls_port}",

@@ -108,11 +108,11 @@ def _series_of_cpus(points: Sequence[PeakPoint]) -> Iterator[tuple[str, list[Pea
     """Yields points that differ in their number of CPUs alone: of one machine, and of machines of the same size."""
     sized = sorted((point for point in points if find_grid(point) is not None), key=cpus)
     for platform in dict.fromkeys(map(_platform, sized)):
-        beside = [point for point in sized if _platform(point) == platform]
+        alike = [point for point in sized if _platform(point) == platform]
         suffix = f", {platform}" if platform else ""
-        groups = {ONE_MACHINE: [point for point in beside if _grid(point).count == 1]}
-        for size in sorted({_grid(point).cpus for point in beside}):
-            groups[f"{size}-CPU machines"] = [point for point in beside if _grid(point).cpus == size]
+        groups = {ONE_MACHINE: [point for point in alike if _grid(point).count == 1]}
+        for size in sorted({_grid(point).cpus for point in alike}):
+            groups[f"{size}-CPU machines"] = [point for point in alike if _grid(point).cpus == size]
         for name, group in groups.items():
             if len({cpus(point) for point in group}) > 1:
                 yield f"{name}{suffix}", group
