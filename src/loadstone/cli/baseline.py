@@ -21,8 +21,9 @@ from loadstone.model.records.verdict import Verdict
 from loadstone.store.documents import checked, read_raw, write_document
 from loadstone.store.study import is_study, read_answer, read_study_manifest
 from loadstone.study.baseline.comparison import Against, against
-from loadstone.study.baseline.condition import EXAMPLE, read_condition
+from loadstone.study.baseline.condition import EXAMPLE, SHARE_EXAMPLE, read_condition
 from loadstone.study.baseline.series import BASELINE_SCHEMA, Baseline, baseline_of
+from loadstone.study.metrics import FIGURE_NAMES
 from loadstone.study.registry import kind_of
 
 FOLDER = "baselines"
@@ -81,7 +82,10 @@ def check(
     fail_if: Annotated[
         list[str] | None,
         typer.Option(
-            "--fail-if", metavar="CHANGE", help=f"Change that fails the check, such as '{EXAMPLE}'. Repeatable."
+            "--fail-if",
+            metavar="CHANGE",
+            help=f"Change that fails the check, such as '{EXAMPLE}', or limit of a share, such as '{SHARE_EXAMPLE}'. "
+            f"Repeatable. Figures: {', '.join(FIGURE_NAMES)}.",
         ),
     ] = None,
     elsewhere: Annotated[

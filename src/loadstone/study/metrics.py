@@ -71,3 +71,10 @@ METRIC_ALIASES = {
     **{name: name for name in METRICS},
 }
 """Metrics by the names that users may give them, the short ones of response time first."""
+
+ABBREVIATED = {metric for name, metric in METRIC_ALIASES.items() if name != metric}
+FIGURE_NAMES = [name for name in METRIC_ALIASES if name not in ABBREVIATED]
+"""The shortest name of each metric, as lists of figures show them."""
+
+SHARES = [name for name, metric in METRICS.items() if metric.unit == "%"]
+"""Metrics in percent, which may have limits of their own."""

@@ -20,6 +20,7 @@ from loadstone.study.answers import AnswerMeans
 from loadstone.study.baseline.comparison import Standing, against
 from loadstone.study.baseline.condition import Condition, read_condition
 from loadstone.study.baseline.series import Baseline, KeptSeries
+from loadstone.study.metrics import FIGURE_NAMES, METRIC_ALIASES, METRICS
 from loadstone.study.parameters import SettingValue
 
 QUIET = (100.0, 101.0, 99.0, 100.5, 99.5)
@@ -193,6 +194,49 @@ def test_other_answers_are_named() -> None:
     new = changed(kept(times(0.05)), answers=(error_page,) * 5)
     (note,) = against(changed(kept(QUIET), answers=(whole,) * 5), new, CONDITION).notes
     assert "page: 66 bytes of this series" in note and "-99 %" in note
+
+
+@pytest.mark.parametrize(
+    ("errors", "standing"),
+    [
+        ((0.0,) * 5, Standing.KEPT),
+        ((0.0, 0.0, 0.05, 0.0, 0.0), Standing.KEPT),
+        ((0.0, 0.0, 0.3, 0.0, 0.0), Standing.UNDECIDED),
+        ((0.31, 0.29, 0.3, 0.33, 0.28), Standing.BROKEN),
+    ],
+)
+def test_a_share_has_a_limit_of_its_own(errors: Sequence[float], standing: Standing) -> None:
+    """The baseline fails as often, so nothing but the limit can break."""
+    new = failing(errors, 5)
+    (change,) = against(new, new, [read_condition("errors > 0.1%")]).changes
+    assert change.standing is standing, change.said
+    assert change.ratio is None and change.now == pytest.approx(sum(errors) / 5)
+
+
+def test_a_share_that_falls_below_its_limit_breaks_it() -> None:
+    new = changed(kept(QUIET), metrics={**kept(QUIET).series[0].metrics, "good": (90.0, 90.2, 89.9, 90.1, 90.0)})
+    limits = [read_condition("good < 95%"), read_condition("good < 80%")]
+    assert [change.standing for change in against(new, new, limits).changes] == [Standing.BROKEN, Standing.KEPT]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("p95 > 10%", r"`p95 > 10%` has no sign.* `p95 > \+10%`.*errors"),
+        ("throughput < 5%", r"such as `throughput < -5%`"),
+        ("errors > 101%", "at most 100%"),
+        ("error > 1%", "`error` in `error > 1%` is not a known figure.*errors"),
+    ],
+)
+def test_a_refused_condition_names_what_is_missing(text: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        read_condition(text)
+
+
+def test_the_help_of_a_check_lists_every_figure() -> None:
+    text = CliRunner().invoke(whole_program(), ["baseline", "check", "--help"], env={"COLUMNS": "200"}).output
+    assert all(name in text for name in ("p95", "errors", "good", "throughput", "server_cpu_per_operation"))
+    assert {METRIC_ALIASES[name] for name in FIGURE_NAMES} == set(METRICS)
 
 
 @pytest.mark.parametrize("text", ["p95", "p95 > 10%", "p96 > +10%", "p95 > +x%", "p95 >> +1%", "p95 < -200%", ""])

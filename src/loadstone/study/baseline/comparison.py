@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from loadstone.judge.statistics import GroupRatio, ratio_of_groups
+from loadstone.judge.statistics import GroupRatio, Summary, ratio_of_groups, summary
 from loadstone.model.errors import UsageError
 from loadstone.model.numbers import number
 from loadstone.model.numbers import signed_percent as signed
@@ -121,12 +121,43 @@ def _changes(a: KeptSeries, b: KeptSeries, conditions: Sequence[Condition], work
     compared: Sequence[tuple[str, Condition | None]] = [(condition.metric, condition) for condition in conditions]
     compared = compared or [(name, None) for name in METRICS if name in a.metrics and name in b.metrics]
     for name, condition in compared:
+        if condition is not None and condition.is_share and name in b.metrics:
+            yield _share(a, b, condition)
+            continue
         if name not in a.metrics or name not in b.metrics:
             why = f"{METRICS[name].title}: not in both series"
             yield Change(a.workload, name, None, None, None, None, None, Standing.UNDECIDED, _text(condition), why)
             continue
         ratio = ratio_of_groups(a.metrics[name], b.metrics[name], max(1, len(conditions)) * workloads)
         yield _change(a.workload, name, (a.metrics[name], b.metrics[name]), ratio, condition)
+
+
+def _share(a: KeptSeries, b: KeptSeries, condition: Condition) -> Change:
+    """A share of the new series against its limit, by the interval of its mean; it is no change, so has no ratio."""
+    name, before = condition.metric, a.metrics.get(condition.metric)
+    now = summary(b.metrics[name])
+    standing, reason = _standing_of_share(now, condition)
+    mean_before = summary(before).mean if before else None
+    text = f"{METRICS[name].plot_title} {number(now.mean, 2)} %{reason}"
+    return Change(b.workload, name, mean_before, now.mean, None, None, None, standing, condition.text, text)
+
+
+def _standing_of_share(share: Summary, condition: Condition) -> tuple[Standing, str]:
+    if share.low is None or share.high is None:
+        return Standing.UNDECIDED, ": a single run has no interval; use more runs"
+    low, high = max(0.0, share.low), min(100.0, share.high)
+    interval = f", between {number(low, 2)} and {number(high, 2)} %"
+    is_beyond, is_within = (
+        (low > condition.pct, high <= condition.pct)
+        if condition.is_rise
+        else (high < condition.pct, low >= condition.pct)
+    )
+    if is_beyond:
+        allowed = "more" if condition.is_rise else "less"
+        return Standing.BROKEN, f"{interval}: {allowed} than `{condition.text}` allows"
+    if is_within:
+        return Standing.KEPT, interval
+    return Standing.UNDECIDED, f"{interval}: too wide to decide `{condition.text}`; more runs narrow it"
 
 
 def _change(

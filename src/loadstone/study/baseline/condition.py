@@ -1,44 +1,68 @@
-"""A change that is too much, as users write it: `p95 > +10%`. Pure."""
+"""A limit of a check, as users write it: a change such as `p95 > +10%`, or a share such as `errors > 0.1%`. Pure."""
 
 import re
 from dataclasses import dataclass
 
 from loadstone.model.errors import UsageError
-from loadstone.study.metrics import METRIC_ALIASES
-from loadstone.study.until import NAMED
+from loadstone.model.reading import suggest
+from loadstone.study.metrics import FIGURE_NAMES, METRIC_ALIASES, SHARES
 
-WANTED = re.compile(r"\s*([a-z0-9_]+)\s*([<>])\s*([+-])\s*([0-9.]+)\s*%\s*")
+WANTED = re.compile(r"\s*([a-z0-9_]+)\s*([<>])\s*([+-]?)\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*%\s*")
 EXAMPLE = "p95 > +10%"
+SHARE_EXAMPLE = "errors > 0.1%"
 MOST_PCT = 1000.0
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A change that is too much: of a figure, beyond so many percent of the kept one."""
+    """A limit that fails a check: a change in percent of the baseline, or a share of the new series."""
 
     metric: str
     is_rise: bool
     """Whether more is too much."""
     pct: float
-    """With its sign."""
+    """A change with its sign, or a share, in percent."""
     text: str
     """As it was asked."""
+    is_share: bool = False
+    """Whether the limit holds for the new series alone."""
 
     @property
     def limit(self) -> float:
-        """The same as a ratio."""
+        """The limit of a change as a ratio."""
         return 1 + self.pct / 100
 
 
 def read_condition(text: str) -> Condition:
-    """Reads `p95 > +10%` or `throughput < -5%`. Raises UsageError."""
+    """Reads `p95 > +10%`, `throughput < -5%` or `errors > 0.1%`. Raises UsageError."""
     matched = WANTED.fullmatch(text)
-    metric = METRIC_ALIASES.get(matched[1]) if matched else None
-    try:
-        pct = float(f"{matched[3]}{matched[4]}") if matched else 0.0
-    except ValueError:
-        metric, pct = None, 0.0
-    if metric is None or matched is None or not -100 < pct <= MOST_PCT:
-        named = ", ".join([*METRIC_ALIASES][:NAMED])
-        raise UsageError(f"`{text}` is not a valid condition. Use `{EXAMPLE}`. Figures: {named} ...")
-    return Condition(metric, matched[2] == ">", pct, " ".join(text.split()))
+    if matched is None:
+        raise UsageError(
+            f"`{text}` is not a valid condition. Use a figure, `<` or `>`, and a percentage: `{EXAMPLE}` for a "
+            f"change, `{SHARE_EXAMPLE}` for a share. Figures: {', '.join(FIGURE_NAMES)}."
+        )
+    name, comparison, sign, digits = matched.groups()
+    metric = METRIC_ALIASES.get(name)
+    if metric is None:
+        remedy = f"{suggest(name, set(FIGURE_NAMES))} For example: `{EXAMPLE}`."
+        raise UsageError(f"`{name}` in `{text}` is not a known figure. {remedy}")
+    pct = float(f"{sign}{digits}")
+    if not sign:
+        _refuse_no_share(text, metric, f"{name} {comparison} {'+' if comparison == '>' else '-'}{digits}%", pct)
+    elif not -100 < pct <= MOST_PCT:
+        raise UsageError(
+            f"`{text}` is beyond the possible changes. Use more than -100% and at most +{MOST_PCT:g}%, "
+            f"such as `{EXAMPLE}`."
+        )
+    return Condition(metric, comparison == ">", pct, " ".join(text.split()), is_share=not sign)
+
+
+def _refuse_no_share(text: str, metric: str, signed: str, pct: float) -> None:
+    """Raises UsageError for a limit without a sign on a figure that is no share, or beyond 100 percent."""
+    if metric not in SHARES:
+        raise UsageError(
+            f"`{text}` has no sign. A change against the baseline needs one, such as `{signed}`. Only shares "
+            f"({', '.join(SHARES)}) take a limit without a sign, such as `{SHARE_EXAMPLE}`."
+        )
+    if pct > 100:
+        raise UsageError(f"`{text}` is not a valid limit. A share is at most 100%, as in `{SHARE_EXAMPLE}`.")
