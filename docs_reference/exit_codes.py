@@ -9,7 +9,7 @@ MEANINGS: Mapping[Exit, str] = {
     Exit.PASS: "Pass, or success of a command that judges nothing.",
     Exit.FAIL: "Fail: a run failed, no load of a search passes, or B of a comparison is worse.",
     Exit.WRONG_INPUT: "Wrong input or set-up. Nothing was judged.",
-    Exit.INVALID: "Invalid run, or a study without an answer.",
+    Exit.INVALID: "Invalid run, a series with too few valid runs, or a study without an answer.",
     Exit.CRASHED: "Error of Loadstone itself. The message names a file with the details.",
     Exit.INTERRUPTED: "Interrupted.",
 }

@@ -124,7 +124,7 @@ def _show(answer: Against, is_judged: bool) -> None:
 
 def _of_study(series: str, results: Path, name: str) -> Baseline:
     """Raises UsageError for what is no series."""
-    path = find_result(series, results)
+    path = find_result(series, results, "loadstone repeat WORKLOAD --runs 6")
     if not is_study(path):
         remedy = "Use `loadstone repeat` for a series"
         raise UsageError(f"{path.name} is a single run; a baseline needs several. {remedy}.")

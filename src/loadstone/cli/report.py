@@ -195,23 +195,23 @@ def _loads(listed: ListedResult) -> str:
     return ", ".join(parts)
 
 
-def find_result(name: str, results: Path) -> Path:
+def find_result(name: str, results: Path, maker: str = "loadstone demo") -> Path:
     """The folder of a result by path, by name below `results`, or `latest`; raises StoreError where there is no such
-    one, or `latest` would be older than a command that was refused.
+    one, or `latest` would be older than a command that was refused. `maker` is the command to advise if there is none.
     """
     if name == "latest":
-        return _latest(results)
+        return _latest(results, maker)
     for path in (Path(name), results / name):
         if path.is_dir():
             return path
     raise StoreError(f"There is no result `{name}`. `loadstone results --all` lists all results.")
 
 
-def _latest(results: Path) -> Path:
+def _latest(results: Path, maker: str) -> Path:
     """The newest result or study; raises StoreError where there is none, or a later command was refused."""
     newest = next(ResultIndex(results).sort_newest_first(), None)
     if newest is None:
-        raise StoreError(f"There is no result in {results}. `loadstone demo` makes one.")
+        raise StoreError(f"There is no result in {results}. `{maker}` makes one.")
     path, listed = newest
     refusal = refusal_since(results, datetime.fromisoformat(listed.started))
     if refusal is not None:

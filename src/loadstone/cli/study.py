@@ -163,6 +163,8 @@ def _carry_out(spec: StudySpec[Any], has_report: bool) -> Exit:
     if manifest.status is not Status.COMPLETE:
         say(f"{manifest.status}: {manifest.reason}")
     say_where(path, has_report)
+    if concluded := spec.kind.conclusion(answer.runs):
+        say(concluded)
     return exit_of(manifest, spec.kind, answer)
 
 

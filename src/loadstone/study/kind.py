@@ -97,6 +97,11 @@ def show_no_overview(answers: Sequence[Answer]) -> Iterator[Block]:
     return iter(())
 
 
+def no_conclusion(runs: Sequence[RunSummary]) -> str:
+    """Of kinds whose answer says everything."""
+    return ""
+
+
 def no_promise(_: Question[A]) -> str:
     """Most kinds find out by themselves how much they need."""
     return ""
@@ -129,8 +134,10 @@ class StudyKind(Generic[S, A]):
     indices: Callable[[Sequence[A]], IndexPair | None] = no_indices
     promise: Callable[[Question[A]], str] = no_promise
     """What the study is able to find, said before its first run."""
-    is_judged_by_runs: bool = False
-    """Whether the shell is told what the runs came to, instead of what was found."""
+    runs_to_judge: int = 0
+    """Valid runs that suffice where the exit code follows from the runs, instead of what was found; else 0."""
+    conclusion: Callable[[Sequence[RunSummary]], str] = no_conclusion
+    """The last line in the terminal, from all runs."""
     learns_from_invalid: bool = False
     """Whether runs that are not fit for a verdict of their workload may still answer it."""
     decides: Mapping[str, str] = field(default_factory=dict)
@@ -141,11 +148,13 @@ class StudyKind(Generic[S, A]):
     def outcome(self, part: A, runs: Sequence[RunSummary]) -> Verdict:
         """What a workload's answer amounts to, given all runs of the study: invalid where nothing is answered."""
         verdicts = [run.verdict for run in runs if run.request.workload == part.workload]
+        valid = [verdict for verdict in verdicts if verdict is not Verdict.INVALID]
         is_unfit = set(verdicts) == {Verdict.INVALID} and not self.learns_from_invalid
         if is_unfit or part.is_unreached or not part.is_answered:
             return Verdict.INVALID
-        if self.is_judged_by_runs:
-            return worst(verdicts)
+        if self.runs_to_judge:
+            has_enough = len(valid) >= min(self.runs_to_judge, len(verdicts))
+            return worst(valid) if has_enough else Verdict.INVALID
         return Verdict.FAIL if part.is_negative else Verdict.PASS
 
     @property

@@ -265,6 +265,7 @@ def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
         return CliRunner().invoke(whole_program(), ["baseline", *words, "--results", str(tmp_path)])
 
     assert "loadstone baseline save" in said("list").output
+    assert "`loadstone repeat WORKLOAD --runs 6` makes one" in str(said("save", "main").exception)
     assert json.loads(said("list", "--json").output) == []
     assert "There is no" in str(said("check", "main").exception)
     (tmp_path / "baselines").mkdir()

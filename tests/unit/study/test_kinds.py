@@ -8,12 +8,13 @@ from functools import partial
 import numpy as np
 import pytest
 
+from loadstone.judge.remedies import title_of
 from loadstone.judge.rules import checks
 from loadstone.judge.statistics import heavy_outlier, holm
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
-from loadstone.model.records.check import CheckId
+from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 from loadstone.model.records.verdict import Verdict
 from loadstone.study import service_model
 from loadstone.study.kinds.compare.loads.question import Compare
@@ -166,11 +167,44 @@ def test_a_sweep_says_how_its_runs_came_out_and_fails_where_none_passes() -> Non
         (("pass", "fail"), Verdict.FAIL),
         (("fail", "invalid"), Verdict.INVALID),
         (("invalid", "invalid"), Verdict.INVALID),
+        (("pass", "invalid", "pass", "pass", "invalid", "pass"), Verdict.PASS),
+        (("pass", "invalid", "pass", "fail", "invalid", "pass"), Verdict.FAIL),
+        (("pass", "invalid", "pass", "pass", "invalid", "invalid"), Verdict.INVALID),
     ],
 )
-def test_a_study_that_is_judged_by_its_runs_comes_to_the_worst(verdicts: tuple[str, str], outcome: Verdict) -> None:
-    answer, runs = carry_out(Repeat("page", {}, 2), lambda request: made(request, verdicts[request.seed]))
+def test_a_series_comes_to_the_worst_of_its_valid_runs_where_they_are_enough(
+    verdicts: tuple[str, ...], outcome: Verdict
+) -> None:
+    question = Repeat("page", {}, len(verdicts))
+    answer, runs = carry_out(question, lambda request: made(request, verdicts[request.seed]))
     assert study_kinds()["repeat"].outcome(answer, runs) is outcome
+
+
+def late(request: RunRequest, is_valid: bool) -> RunSummary:
+    """A run that is invalid by the driver's lag, or passes."""
+    lag = Check(CheckId.DRIVER_LAG, "lag", 9.0, 1.0, Bound.AT_MOST, "ms", Weight.INVALID, Outcome.BROKEN, "a test")
+    return made(request) if is_valid else replace(made(request, "invalid"), checks=(lag,))
+
+
+@pytest.mark.parametrize(
+    ("valid", "sentence"),
+    [
+        (6, "Enough valid runs for a baseline (at least 4)."),
+        (4, "Enough valid runs for a baseline (at least 4)."),
+        (3, f"page: 3 of 6 runs were invalid ({title_of(CheckId.DRIVER_LAG)}), a baseline takes 4 valid runs."),
+        (3, "Repeat with `--runs 12` on a quieter host"),
+        (1, "Repeat with `--runs 24` on a quieter host"),
+    ],
+)
+def test_the_last_line_of_a_series_says_whether_a_baseline_can_be_saved(valid: int, sentence: str) -> None:
+    _, runs = carry_out(Repeat("page", {}, 6), lambda request: late(request, request.seed < valid))
+    assert sentence in study_kinds()["repeat"].conclusion(runs)
+
+
+def test_a_short_series_without_an_invalid_run_asks_for_more_runs_alone() -> None:
+    _, runs = carry_out(Repeat("page", {}, 2), made)
+    sentence = "Not enough valid runs for a baseline. page: only 2 runs, a baseline takes 4. Repeat with `--runs 5`."
+    assert study_kinds()["repeat"].conclusion(runs) == sentence
 
 
 @pytest.mark.parametrize(

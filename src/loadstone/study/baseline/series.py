@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from loadstone.judge.statistics import least_for_unpaired
 from loadstone.model.errors import UsageError
 from loadstone.model.records.manifest import HostFacts, ProfileRecord, Settings, StudyManifest, SystemRecord
 from loadstone.study.answers import AnswerMeans
+from loadstone.study.baseline.valid_runs import LEAST_VALID, advise_runs, explain_lack, find_lacking
 from loadstone.study.failures import Failures
 from loadstone.study.metrics import METRICS
 from loadstone.study.settings import StoredSettings
@@ -67,11 +67,11 @@ def baseline_of(name: str, folder: str, manifest: StudyManifest, runs: Sequence[
     if manifest.kind != "repeat":
         raise UsageError(f"{folder} is a study of the kind `{manifest.kind}`. Use `loadstone repeat` for a series.")
     series = tuple(_series(runs))
-    few = [f"{entry.workload} ({entry.runs})" for entry in series if entry.runs < least_for_unpaired(1)]
-    if few or not series:
-        least = least_for_unpaired(1)
-        names = ", ".join(few) or "none"
-        raise UsageError(f"Fewer than {least} valid runs: {names}. `loadstone repeat --runs {least + 1}` makes enough.")
+    lacking = find_lacking(runs)
+    if lacking:
+        raise UsageError(f"{'; '.join(map(explain_lack, lacking))}. {advise_runs(lacking)}")
+    if not series:
+        raise UsageError(f"{folder} has no run. Measure a series with `loadstone repeat --runs {LEAST_VALID + 2}`.")
     old = [entry.workload for entry in series if not entry.load]
     if old:
         raise UsageError(
