@@ -221,8 +221,10 @@ REMEDIES: Mapping[CheckId, Remedy] = {
     ),
     CheckId.DRIVER_GAP: Remedy(
         "The longest time in which the driver did not run although it had work.",
-        "A stopped process, a suspended host, a cgroup quota on CPU.",
-        "Check the CPU quota of the container or service that the driver runs in. `loadstone doctor` shows it.",
+        "Other programs on the driver's cores, the system under test included. Also a stopped process, a suspended "
+        "host, a cgroup quota on CPU.",
+        "End other programs, or run the driver on cores or a host of its own. Check the CPU quota of the container "
+        "or service that the driver runs in. `loadstone doctor` shows it.",
     ),
     CheckId.DRIVER_CPU: Remedy(
         "CPU use of the busiest driver thread. Near 100 % the driver is the bottleneck, not the system.",
