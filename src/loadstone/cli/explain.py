@@ -1,7 +1,9 @@
 """`loadstone explain`: what a broken rule means, why it is broken, and what to do."""
 
 import json
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +24,7 @@ RuleArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="[RULE|RUN]",
-        help="Id of a rule, such as driver_lag, or a result whose broken rules are explained. "
+        help="Id of a rule, such as driver_lag, or a result or study whose broken rules are explained. "
         "Default: a list of all rules.",
     ),
 ]
@@ -38,7 +40,7 @@ def explain(
 
     loadstone explain lists all rules;
     loadstone explain driver_lag explains this rule;
-    loadstone explain latest explains the rules that the newest result broke.
+    loadstone explain latest explains the rules that the newest result, or the runs of the newest study, broke.
     """
     if as_page:
         typer.echo(markdown_page(), nl=False)
@@ -59,7 +61,11 @@ def explain(
 
 def _explain_result(name: str, results: Path, as_json: bool) -> None:
     """Explains the broken rules of a stored result, each once. Raises UsageError for an unknown name."""
-    broken = broken_rules(_find(name, results))
+    folder = _find(name, results)
+    if is_study(folder):
+        _explain_study(folder, as_json)
+        return
+    broken = broken_rules(folder)
     if as_json:
         texts = [{"rule": str(check), "id": check.id} | asdict(REMEDIES[check.id]) for check in broken]
         typer.echo(json.dumps(texts, indent=1))
@@ -70,16 +76,58 @@ def _explain_result(name: str, results: Path, as_json: bool) -> None:
 
 
 def _find(name: str, results: Path) -> Path:
-    """Folder of a result. Raises UsageError where `name` is neither a rule nor a result, or where it is a study."""
+    """Folder of a result or a study. Raises UsageError where `name` is neither that nor a rule."""
     try:
-        folder = find_result(name, results)
+        return find_result(name, results)
     except StoreError:
         if name == "latest":
             raise
         raise UsageError(f"`{name}` is neither a rule nor a result. {suggest(name, {*REMEDIES, 'latest'})}") from None
-    if is_study(folder):
-        raise UsageError(f"{folder} is a study. Name one of the runs below it: {folder / 'runs'}.")
-    return folder
+
+
+@dataclass(frozen=True)
+class BrokenInRuns:
+    """A rule that runs of a study broke."""
+
+    first: Check
+    runs: int
+    """Runs that broke it."""
+
+    @property
+    def is_invalid(self) -> bool:
+        """Whether the rule makes a run invalid."""
+        return self.first.weight is Weight.INVALID
+
+
+def _explain_study(folder: Path, as_json: bool) -> None:
+    """Explains the rules that the runs of a study broke, each once. Raises StoreError."""
+    runs = [path for path in sorted((folder / "runs").glob("*")) if path.is_dir()]
+    broken = broken_in_runs(map(broken_rules, runs))
+    if as_json:
+        texts = [
+            {"rule": str(rule.first), "id": rule.first.id, "runs": rule.runs, "of": len(runs)}
+            | asdict(REMEDIES[rule.first.id])
+            for rule in broken
+        ]
+        typer.echo(json.dumps(texts, indent=1))
+        return
+    if not broken:
+        say(f"None of the {len(runs)} runs broke a rule.")
+        return
+    say("\n\n".join(_text(rule.first.id, _heading(rule, len(runs))) for rule in broken))
+
+
+def broken_in_runs(runs: Iterable[Sequence[Check]]) -> list[BrokenInRuns]:
+    """Rules that runs broke, each once, those that make runs invalid first, then by the number of runs."""
+    by_id: dict[CheckId, BrokenInRuns] = {}
+    for check in chain.from_iterable(runs):
+        before = by_id.get(check.id, BrokenInRuns(check, 0))
+        by_id[check.id] = replace(before, runs=before.runs + 1)
+    return sorted(by_id.values(), key=lambda rule: (not rule.is_invalid, -rule.runs))
+
+
+def _heading(rule: BrokenInRuns, total: int) -> str:
+    return f"{rule.runs} of {total} runs broke it, the first with: {rule.first}"
 
 
 def broken_rules(folder: Path) -> list[Check]:
