@@ -1,5 +1,6 @@
 """Series of runs against kept ones: what is worse for sure, what is not, and what cannot be said."""
 
+import itertools
 import json
 import math
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from loadstone.study.baseline.series import Baseline, KeptSeries
 from loadstone.study.metrics import FIGURE_NAMES, METRIC_ALIASES, METRICS
 from loadstone.study.parameters import SettingValue
 
+STUDIES = itertools.count()
 QUIET = (100.0, 101.0, 99.0, 100.5, 99.5)
 
 
@@ -42,7 +44,8 @@ def kept(
     host = HostFacts(cpu_model="one", cores=cores)
     system = SystemRecord(SystemKind.TARGET, {"http": {"host": "shop.example", "port": 8080}, "https": None})
     begun = "2026-01-01T00:00:00+00:00"
-    return Baseline(name, begun, "study", {"loadstone": "1"}, host, profile, (series,), system, {}, "real")
+    study = f"study-{next(STUDIES)}"
+    return Baseline(name, begun, study, {"loadstone": "1"}, host, profile, (series,), system, {}, "real")
 
 
 def changed(new: Baseline, **fields: Any) -> Baseline:
@@ -127,6 +130,13 @@ def target(host: str, port: int = 8080) -> SystemRecord:
     return SystemRecord(SystemKind.TARGET, {"http": {"host": host, "port": port}, "https": None})
 
 
+def test_a_series_is_told_from_the_one_that_was_saved() -> None:
+    saved = kept(QUIET)
+    (note,) = against(saved, saved, CONDITION).notes
+    assert "compares the series with itself" in note and "`loadstone repeat`" in note
+    assert against(saved, replace(saved, study="another"), CONDITION).notes == ()
+
+
 @pytest.mark.parametrize(
     "fields",
     [
@@ -207,8 +217,7 @@ def test_other_answers_are_named() -> None:
 )
 def test_a_share_has_a_limit_of_its_own(errors: Sequence[float], standing: Standing) -> None:
     """The baseline fails as often, so nothing but the limit can break."""
-    new = failing(errors, 5)
-    (change,) = against(new, new, [read_condition("errors > 0.1%")]).changes
+    (change,) = against(failing(errors, 5), failing(errors, 5), [read_condition("errors > 0.1%")]).changes
     assert change.standing is standing, change.said
     assert change.ratio is None and change.now == pytest.approx(sum(errors) / 5)
 

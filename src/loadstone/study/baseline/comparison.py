@@ -90,7 +90,17 @@ def against(
     changes = [change for a, b in pairs for change in _changes(a, b, conditions, len(pairs))]
     notes = [note for a, b in pairs for note in _notes(a, b, baseline.name)]
     failing = tuple(_failing(a, b, baseline.name) for a, b in pairs)
-    return Against(tuple(changes), (*notes, *_systems(baseline, new), *_versions(baseline, new)), failing)
+    notes = [*_itself(baseline, new), *notes, *_systems(baseline, new), *_versions(baseline, new)]
+    return Against(tuple(changes), tuple(notes), failing)
+
+
+def _itself(baseline: Baseline, new: Baseline) -> Iterable[str]:
+    """The note on a series that is compared with itself."""
+    if (baseline.study, baseline.made) == (new.study, new.made):
+        yield (
+            f"`{baseline.name}` was saved from this series ({new.study}), so the check compares the series with "
+            "itself. Run `loadstone repeat` on the new version, then check again."
+        )
 
 
 def _notes(a: KeptSeries, b: KeptSeries, name: str) -> Iterable[str]:
