@@ -1,14 +1,17 @@
 """What a run or a study will take, and whether its load is enough, said before the first second."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from loadstone.cli.screen import warn
 from loadstone.judge.outlook import warnings
 from loadstone.model.load import Arrivals, Load
 from loadstone.model.system import Clock
+from loadstone.platforms.vm.accelerator import foresee_emulation
+from loadstone.platforms.vm.settings import Accelerator
 from loadstone.run.spec import RunSpec
 from loadstone.run.workload_run import criteria_of
+from loadstone.study.summary import RunSummary
 
 LONG_RUN_S = 90.0
 """Seconds from which a time is told in minutes."""
@@ -38,6 +41,23 @@ def tell_study(spec: RunSpec | None, runs: int) -> None:
         warn(f"Takes {many} at least, about {duration(runs * each_s)} of load.")
     for text in _warnings(spec):
         warn(text)
+
+
+EMULATED = "emulated by TCG, not KVM: the figures do not show the cost of KVM"
+
+
+def tell_emulation(platforms: Collection[object]) -> None:
+    """Tells, on standard error, that the machines of a study will be emulated, as far as it is known."""
+    why = foresee_emulation() if "vm" in platforms else ""
+    if why:
+        warn(f"vm: machines will be {EMULATED} ({why}).")
+    if "pair" in platforms:
+        warn(f"pair: machines are {EMULATED}.")
+
+
+def emulated_platforms(runs: Sequence[RunSummary]) -> list[str]:
+    """Returns the platforms whose machines were emulated, each once, in order."""
+    return [*dict.fromkeys(run.platform or "machines" for run in runs if run.accelerator == Accelerator.TCG)]
 
 
 def _warnings(spec: RunSpec) -> Iterator[str]:

@@ -248,6 +248,29 @@ def test_a_side_that_passes_at_no_load_is_compared_too(
             assert "passes at no load" in answer.headline[0]
 
 
+@pytest.mark.parametrize(("operations", "outcome"), [(12.0, (False, False)), (500.0, (True, True))])
+def test_runs_too_short_to_pass_make_no_side_worse(operations: float, outcome: tuple[bool, bool]) -> None:
+    """The container fails at every load; with too few operations none of its runs could have passed."""
+    enough = Check(CheckId.ENOUGH, "operations for a pass", 0, 100, Bound.AT_LEAST, "", Weight.INVALID, Outcome.KEPT)
+
+    def play(request: RunRequest) -> RunSummary:
+        fails = request.settings["platform"] == "container" or request.load > 155
+        run = made(request, "fail" if fails else "pass", good=50 if fails else 100)
+        checks = (*run.checks, replace(enough, figure=operations))
+        return replace(run, checks=checks, windows_unix_s=((100.0, 105.0),))
+
+    questions = (
+        ComparePeaks("page", A_SIDE, B_SIDE, searching, 1),  # type: ignore[arg-type]
+        Platforms("page", A_SIDE, B_SIDE, searching, 1),  # type: ignore[arg-type]
+    )
+    for question in questions:
+        answer, _ = carry_out(question, play)
+        assert (answer.is_answered, answer.is_negative) == outcome
+        assert answer.headline[0].startswith("Undecided: ") is (operations < 100)
+        # 5 s brought 12 operations: 100 take 42 s, and a fifth more for chance.
+        assert ("(`--steady 50`)" in " ".join(answer.headline)) is (operations < 100)
+
+
 def test_peaks_of_which_one_could_not_be_searched_are_no_answer() -> None:
     def play(request: RunRequest) -> RunSummary:
         is_disturbed = request.settings["platform"] == "container"

@@ -50,6 +50,19 @@ def remembered() -> DetectedAccelerator | None:
     return DetectedAccelerator(Accelerator(stored["accelerator"]), stored["why"])
 
 
+def foresee_emulation() -> str:
+    """Returns why virtual machines of this host will be emulated; empty where they will not, or where it is unknown."""
+    detected = remembered()
+    if detected is not None:
+        return detected.why if detected.accelerator is Accelerator.TCG else ""
+    return "" if os.access(DEVICE, os.R_OK | os.W_OK) else _no_device()
+
+
+def _no_device() -> str:
+    reason = "this user may not open it" if DEVICE.exists() else "it is not there"
+    return f"{DEVICE}: {reason}"
+
+
 def stored_accelerator_file() -> Path:
     """The file that holds it; without it the next machine finds out anew."""
     try:
@@ -73,8 +86,7 @@ async def _detect() -> DetectedAccelerator:
 
 async def _probe() -> DetectedAccelerator:
     if not os.access(DEVICE, os.R_OK | os.W_OK):
-        reason = "this user may not open it" if DEVICE.exists() else "it is not there"
-        return DetectedAccelerator(Accelerator.TCG, f"{DEVICE}: {reason}")
+        return DetectedAccelerator(Accelerator.TCG, _no_device())
     built = await asyncio.to_thread(minimal)
     async with open_journal() as journal:
         context = MachineContext("probe", MachineSpec(memory=256), journal.folder, journal)

@@ -6,6 +6,7 @@ from loadstone.model.numbers import supported
 from loadstone.model.records.check import CheckId
 from loadstone.study.search.answer import LimitedBy
 from loadstone.study.search.edge import Edge
+from loadstone.study.search.shortness import advise_steady, has_enough
 from loadstone.study.search.spec import SearchSpec
 from loadstone.study.search.state import MOST_INVALID, MOST_RUNS, SearchState
 
@@ -71,11 +72,19 @@ def _without_peak(search: SearchSpec, state: SearchState) -> str:
             return f"No answer: {search.text(state.loads[-1])} {search.unit} generate too few operations."
         who = "The driver was the limit everywhere" if state.limit() is LimitedBy.DRIVER else "No load passes"
         line = f"{who}: {search.text(state.lowest_failing)} {search.unit} already does not pass. {_broken(state)}"
-        if state.floor is None:
-            return line
-        few = f"{search.text(state.floor)} {search.unit} generate too few operations to be judged"
-        return f"{line} {few}: longer runs (--steady) judge smaller loads."
+        return " ".join((line, *_too_short(search, state)))
     return f"No peak within {MOST_RUNS} runs; {search.text(state.largest_passing)} {search.unit} passed, unverified."
+
+
+def _too_short(search: SearchSpec, state: SearchState) -> Iterator[str]:
+    """Why a search without a passing load may have missed smaller ones, and the length of runs that judge them."""
+    load = state.floor if state.floor is not None else state.lowest_failing
+    runs = state.all_at(load or 0)
+    if state.floor is None and any(has_enough(run.checks) for run in runs):
+        return
+    judged = "to be judged" if state.floor is not None else "for a pass"
+    few = f"{search.text(load or 0)} {search.unit} generate too few operations {judged}"
+    yield f"{few}: longer runs (`{advise_steady(runs)}`) judge smaller loads."
 
 
 def _unfit(state: SearchState) -> str:
