@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from loadstone.cli.exits import Exit
 from loadstone.cli.options import RESULTS, Results
@@ -27,7 +28,9 @@ from loadstone.testbed.software import has_file
 from loadstone.tools.registry import find_tools
 
 REASON_LETTERS = 90
-"""Letters of a reason that a table shows."""
+"""Letters of a reason that is shown."""
+INDENT = 9
+"""Letters of the column of findings."""
 STYLE = {DoctorFinding.GOOD: "green", DoctorFinding.WARNING: "yellow", DoctorFinding.BAD: "red"}
 
 
@@ -50,14 +53,21 @@ def doctor(
     if as_json:
         typer.echo(json.dumps([asdict(line) for line in advice], indent=1))
     else:
-        table = Table("", "matter", "figure", "remedy", show_lines=False)
         for line in advice:
-            table.add_row(
-                f"[{STYLE[line.finding]}]{line.finding}[/]", line.matter, escape(line.figure), escape(line.remedy)
-            )
-        out.print(table)
+            finding = f"[{STYLE[line.finding]}]{line.finding:{INDENT}}[/]"
+            out.print(f"{finding}{escape(text_of(line, out.width))}", soft_wrap=True)
     if any(line.finding is DoctorFinding.BAD for line in advice):
         raise typer.Exit(Exit.WRONG_INPUT)
+
+
+def text_of(advice: Advice, width: int) -> str:
+    """Returns the matter with its figure, then the remedy, as lines of `width` letters beside the finding.
+
+    A word is never broken, since a path that cannot be copied is no remedy: a longer word has a longer line.
+    """
+    wrap = partial(textwrap.wrap, width=max(width - INDENT, 1), break_long_words=False, break_on_hyphens=False)
+    lines = [*wrap(f"{advice.matter}: {advice.figure}"), *wrap(advice.remedy)]
+    return f"\n{' ' * INDENT}".join(lines)
 
 
 def _programs() -> Iterator[Advice]:

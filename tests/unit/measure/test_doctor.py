@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.cli.doctor import text_of
 from loadstone.measure import doctor
-from loadstone.measure.doctor import DoctorFinding, examine
+from loadstone.measure.doctor import Advice, DoctorFinding, examine
 from loadstone.measure.quota import CpuQuota, cpu_quota
 
 
@@ -65,3 +66,13 @@ def test_what_a_system_does_not_show_is_not_known_and_stops_nothing(
     for matter in ("source ports", "accept queue", "frequency governor", "clock source"):
         assert (found[matter].finding, found[matter].figure) == (DoctorFinding.WARNING, "not known here")
     assert found["CPU quota"].figure == "none"
+
+
+def test_a_narrow_terminal_breaks_no_word_of_a_remedy() -> None:
+    path = "/var/lib/" + "long/" * 20 + "file"
+    remedy = f"Raise the limit in /etc/security/limits.conf, or remove {path} to try again."
+    advice = Advice("open files", DoctorFinding.WARNING, "1024, at least 65536", remedy)
+    lines = text_of(advice, 80).splitlines()
+    assert lines[0] == "open files: 1024, at least 65536"
+    assert " ".join(line.strip() for line in lines[1:]) == remedy
+    assert all(len(line) <= 80 for line in lines if path not in line)
