@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from loadstone.cli.screen import warn
 from loadstone.judge.outlook import warnings
@@ -11,7 +12,8 @@ from loadstone.platforms.vm.accelerator import foresee_emulation
 from loadstone.platforms.vm.settings import Accelerator
 from loadstone.run.spec import RunSpec
 from loadstone.run.workload_run import criteria_of
-from loadstone.study.summary import RunSummary
+from loadstone.study.base import WorkloadRuns
+from loadstone.study.summary import RunRequest, RunSummary
 
 LONG_RUN_S = 90.0
 """Seconds from which a time is told in minutes."""
@@ -31,18 +33,23 @@ def tell_run(spec: RunSpec) -> None:
         warn(text)
 
 
-def tell_study(spec: RunSpec | None, runs: int) -> None:
-    """Tells how many runs a study makes at first, and how long they take, on standard error."""
-    if spec is None:
-        return
+def tell_study(base: WorkloadRuns, runs: int, requests: Sequence[RunRequest]) -> None:
+    """Tells how many runs a study makes at first, and how long they take, on standard error.
+
+    Warns of loads that no verdict can follow from: the study's own, and those that its requests vary.
+    """
+    spec = base.spec
     if spec.clock is Clock.REAL and runs:
         each_s = spec.profile.iterations * spec.profile.phases.total_s
         many = f"{runs} runs of {duration(each_s)}" if runs > 1 else f"a run of {duration(each_s)}"
         warn(f"Takes {many} at least, about {duration(runs * each_s)} of load.")
-    for text in _warnings(spec):
+    varied = [base.make_spec(request, Path()) for request in requests if not LOADS.isdisjoint(request.settings)]
+    for text in dict.fromkeys(text for each in varied or [spec] for text in _warnings(each)):
         warn(text)
 
 
+LOADS = frozenset({"sessions", "rate"})
+"""Settings that vary a load."""
 EMULATED = "emulated by TCG, not KVM: the figures do not show the cost of KVM"
 
 

@@ -146,9 +146,10 @@ def commands() -> Iterator[tuple[str, Callable[..., StudyCommand], str]]:
 def _carry_out(spec: StudySpec[Any], has_report: bool) -> Exit:
     for promised in filter(None, map(spec.kind.promise, spec.questions.questions)):
         say(promised)
-    base = spec.base.spec if isinstance(spec.base, WorkloadRuns) else None
-    tell_study(base, spec.questions.left([]))
-    tell_emulation({request.settings.get("platform") for request in spec.questions.requests()})
+    requests = spec.questions.requests()
+    if isinstance(spec.base, WorkloadRuns):
+        tell_study(spec.base, spec.questions.left([]), requests)
+    tell_emulation({request.settings.get("platform") for request in requests})
     with StudyView() as view:
         path = asyncio.run(run_study(spec, view.hear, view.begin, view.tell))
         if has_report:
