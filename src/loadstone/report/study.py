@@ -166,7 +166,7 @@ def _runs(runs: Sequence[RunSummary]) -> Table:
 
 def _run(run: RunSummary) -> Row:
     request = run.request
-    settings = write_settings(request.settings) or "as it is"
+    settings = write_settings(request.settings) or "settings as declared"
     purpose = "" if request.purpose is Purpose.MEASURE else f" ({request.purpose})"
     title = f"{request.side.upper()} {settings}{purpose}".strip()
     metrics = [

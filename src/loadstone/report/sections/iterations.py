@@ -14,7 +14,7 @@ from loadstone.report.sections.operations import total
 
 COLUMNS = (
     *(Column("workload", ColumnKind.TEXT), Column("load", ColumnKind.TEXT), Column("iteration")),
-    *(Column(title) for title in ("requests", "good", "tolerable", "fail", "errors", "overdue", "good, %")),
+    *(Column(title) for title in ("operations", "good", "tolerable", "fail", "errors", "overdue", "good, %")),
     *(Column("95 % interval", ColumnKind.TEXT), Column("verdict", ColumnKind.TEXT)),
 )
 NOTE = (

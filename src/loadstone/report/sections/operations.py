@@ -21,12 +21,12 @@ PLAIN_NOTE = (
     "when it ended, and beyond their tolerable time."
 )
 PLAIN_TITLES: tuple[str, ...] = (
-    *("operation", "requests", "per second", "good", "tolerable", "fail", "errors", "average,\nms"),
+    *("operation", "operations", "per second", "good", "tolerable", "fail", "errors", "average,\nms"),
     *("p50", "p90", "p95", "p99", "p99.9", "max", "first byte\np50", "average\nbytes", "overdue\nat the end"),
 )
 """Of workloads whose users have no line of their own: nothing is said of what a line does."""
 TITLES: tuple[str, ...] = (
-    *("operation", "requests", "good", "tolerable", "fail", "errors", "weighted\nbyte rate, B/s", "average,\ns"),
+    *("operation", "operations", "good", "tolerable", "fail", "errors", "weighted\nbyte rate, B/s", "average,\ns"),
     *("p50", "p90", "p99", "p99.9", "max", "service\np99.9", "first byte\np50", "line,\ns", "server\ndelay, s"),
     *("average\nbytes", "published\nbytes", "bytes", "cut at\nstart / end", "overdue\nat the end"),
 )
@@ -36,7 +36,7 @@ PUBLISHED_NOTE = (
     "time of all operations."
 )
 PUBLISHED_TITLES: tuple[str, ...] = (
-    *("operation", "requests", "good", "tolerable", "fail", "weighted\nbyte rate, B/s", "average,\ns"),
+    *("operation", "operations", "good", "tolerable", "fail", "weighted\nbyte rate, B/s", "average,\ns"),
     *("average\nbytes", "published\nbytes", "bytes"),
 )
 """Of iterations that were imported: what others disclose."""

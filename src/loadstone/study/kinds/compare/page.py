@@ -35,4 +35,4 @@ def show_overview(answers: Sequence[AnyAnswer]) -> Iterator[Block]:
 
 
 def _settings(settings: RunSettings) -> str:
-    return write_settings(settings) or "as it is"
+    return write_settings(settings) or "settings as declared"

@@ -25,25 +25,29 @@ NOTE = (
 
 def blocks(answer: RepeatAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
     """Each metric in order of time, and a table of all of them."""
-    yield Gallery([_figure(name, answer.metrics[name]) for name in DRAWN if name in answer.metrics])
+    numbers = [number for number, run in enumerate(runs, start=1) if run.is_valid]
+    drawn = (name for name in DRAWN if name in answer.metrics)
+    yield Gallery([_figure(name, answer.metrics[name], numbers) for name in drawn])
     titles = ("figure", "mean", "interval of the mean", "standard deviation", "spread, %", "drift, p")
     columns = [*map(Column, titles), Column("outliers (kept)", ColumnKind.LONG)]
     yield Table(columns, [_row(name, metric) for name, metric in answer.metrics.items()])
     yield Paragraph(NOTE, Tone.QUIET)
 
 
-def _figure(name: str, series: Series) -> Figure:
-    rows = [{"x": place, "y": value, "series": "runs"} for place, value in enumerate(series.values, start=1)]
+def _figure(name: str, series: Series, numbers: Sequence[int]) -> Figure:
+    """A metric over the numbers of the valid runs; runs that are left out leave gaps."""
+    places = numbers if len(numbers) == len(series.values) else range(1, len(series.values) + 1)
+    rows = [{"x": place, "y": value, "series": "runs"} for place, value in zip(places, series.values, strict=True)]
     bands = []
     if series.low is not None:
-        bands = [{"x": place, "low": series.low, "high": series.high} for place in (1, len(rows))]
+        bands = [{"x": place, "low": max(0.0, series.low), "high": series.high} for place in (places[0], places[-1])]
     plot = Plot("run", METRICS[name].axis_title, lines=rows, points=rows, bands=bands, from_zero=False)
     drifted = f" Drift: {chance(series.drift_p, 2)}." if series.drift_p is not None else ""
     return Figure(METRICS[name].plot_title, f"In order of time; shaded: the interval of the mean.{drifted}", plot)
 
 
 def _row(name: str, series: Series) -> Row:
-    interval = "" if series.low is None else f"{rounded(series.low)} to {rounded(series.high)}"
+    interval = "" if series.low is None else f"{rounded(max(0.0, series.low))} to {rounded(series.high)}"
     drifts = series.drift_p is not None and series.drift_p <= 1 - CONFIDENCE_LEVEL
     far = "; ".join(f"{rounded(outlier.value)} in {outlier.run}" for outlier in series.outliers)
     drift_p = Cell(number(series.drift_p, 2), Tone.INVALID if drifts else Tone.PLAIN)
