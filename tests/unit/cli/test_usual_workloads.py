@@ -1,6 +1,7 @@
 """A study whose workloads are not named takes the usual ones that can run here, and says which are left out and why."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from loadstone.cli import study
 from loadstone.cli.study import OMITTED_NOTE, StudyCommand
 from loadstone.model.errors import UsageError
 from loadstone.study.kinds.protection import KIND
+from loadstone.study.resolve import add_usual_loads, resolve
 from loadstone.testbed import software
 
 
@@ -18,8 +20,8 @@ def usual_study(monkeypatch: pytest.MonkeyPatch, workloads: tuple[str, ...]) -> 
     monkeypatch.setattr(study, "warn", warnings.append)
     monkeypatch.setattr(software, "has_file", lambda _: False)
     command = StudyCommand(context=None, kind=replace(KIND, workloads=workloads))  # type: ignore[arg-type]
-    section, spec, _ = command._declared()
-    return command._runnable(section, spec), warnings
+    section, declared = command._declared()
+    return command.omit_impossible(section, resolve(add_usual_loads(declared), Path())), warnings
 
 
 def test_workloads_whose_tools_are_missing_are_left_out_with_their_packages(monkeypatch: pytest.MonkeyPatch) -> None:

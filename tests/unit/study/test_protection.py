@@ -40,9 +40,7 @@ def test_each_pair_has_one_run_of_each_side_and_neither_side_is_always_first() -
     sides = [request.side for request in requests]
     assert all({*sides[place : place + 2]} == {ComparedSide.A, ComparedSide.B} for place in range(0, 12, 2))
     assert {*sides[::2]} == {ComparedSide.A, ComparedSide.B}
-    assert {request.settings["machine.protected"] for request in requests if request.side is ComparedSide.A} == {
-        "false"
-    }
+    assert {request.settings["machine.protected"] for request in requests if request.side is ComparedSide.A} == {False}
     assert len({request.seed for request in requests}) == 12
 
 

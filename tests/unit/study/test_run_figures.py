@@ -4,14 +4,13 @@ import pytest
 
 from loadstone.model.records.events import EVENT_SCHEMA, PartNames, Start
 from loadstone.model.records.pair_status import HELD_MS, LAG_MS, LOG_BYTES, PAIR, WIRE_BYTES
-from loadstone.model.records.result import Iteration, PhaseLengths
+from loadstone.model.records.result import Iteration, IterationRecords, PhaseLengths
 from loadstone.model.records.sample import MachineViews, OutsideView, Sample, ServiceSample, TreeUse
 from loadstone.study.run_figures import compute_log, compute_operation_times, compute_process_uses, compute_traffic
 from tests.records import iteration, operation
 
 BEGIN_S = 1000.0
-LEAD_S, STEADY_S = 2, 3
-SECOND = 1_000_000_000
+LEAD_S, STEADY_S = 2.0, 3.0
 
 
 def sample(second: float, mbit_per_s: float, *, is_pair: bool = True) -> Sample:
@@ -35,10 +34,10 @@ def sample(second: float, mbit_per_s: float, *, is_pair: bool = True) -> Sample:
 
 
 def measured(*samples: Sample) -> Iteration:
-    figures = iteration((operation("page", 60, 0.02),), seconds=float(STEADY_S))
-    start = Start("start", EVENT_SCHEMA, "1", 1, 1, (PartNames("web", ("page",)),), int(BEGIN_S * SECOND), 0.0, 0)
-    phases = PhaseLengths(0, LEAD_S * SECOND, STEADY_S * SECOND, 0)
-    return Iteration(1, figures, phases, start, monitor=samples)
+    figures = iteration((operation("page", 60, 0.02),), seconds=STEADY_S)
+    start = Start("start", EVENT_SCHEMA, "1", 1, 1, (PartNames("web", ("page",)),), BEGIN_S, 0.0, 0.0)
+    records = IterationRecords(start=start, monitor=samples)
+    return Iteration(1, figures, PhaseLengths(0.0, LEAD_S, STEADY_S, 0.0), read_records=lambda: records)
 
 
 SAMPLES = [sample(1, 900.0), sample(3, 8.0), sample(4, 16.0), sample(5, 24.0), sample(7, 900.0)]
