@@ -82,7 +82,7 @@ class StudyCommand(WorkloadOptions):
         if spec.together:
             raise UsageError("A study runs its workloads one after another. Remove `together`.")
         if file is None and self.has_usual_workloads:
-            spec = self.omit_impossible(section, spec)
+            spec = self.skip_impossible(section, spec)
         workloads = [part.workload for part in spec.parts]
         load = spec.parts[0].load if declared.is_loaded else None
         plan = questions(self.kind, section, workloads, spec.profile, load)
@@ -102,7 +102,7 @@ class StudyCommand(WorkloadOptions):
                 raise UsageError(f"This study sets --{name} itself. Use {instead}.")
         return section, declared
 
-    def omit_impossible(self, section: StudySection, spec: RunSpec) -> RunSpec:
+    def skip_impossible(self, section: StudySection, spec: RunSpec) -> RunSpec:
         """Returns the study of those workloads that can run here, with the others among its notes. Raises UsageError
         without any.
         """

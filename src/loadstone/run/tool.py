@@ -26,7 +26,7 @@ from loadstone.store.folder import RunFolder
 from loadstone.store.read import PLAN
 from loadstone.tools.kind import ToolFigures, ToolLine, ToolOutput
 
-TOOL_PHASES: TypeAdapter[PhaseLengths] = TypeAdapter(PhaseLengths)
+PHASE_LENGTHS: TypeAdapter[PhaseLengths] = TypeAdapter(PhaseLengths)
 OUTPUT = "tool-output.txt"
 """File of an iteration with everything that the tool printed."""
 PREPARE_TIMEOUT_S = 1800.0
@@ -105,7 +105,7 @@ class ToolDriving:
         """Writes the phases as they were into the plan, since a tool keeps its own time."""
         folder = RunFolder(self.job.task.folder)
         phases = PhaseLengths(0.0, compute_lead_s(self.job, figures), figures.steady_s, 0.0)
-        written = TOOL_PHASES.dump_python(phases, mode="json", by_alias=True)
+        written = PHASE_LENGTHS.dump_python(phases, mode="json", by_alias=True)
         folder.write(PLAN, {**read_raw(folder.path / PLAN), "phases": written})
 
     async def _concluded(self, reading: "asyncio.Task[ToolOutput]") -> ToolFigures:

@@ -25,7 +25,7 @@ from loadstone.store.figures import STEADY
 from loadstone.store.histograms import EMPTY_HISTOGRAM, encode_times
 from loadstone.tools.kind import Amount, ToolFigures, ToolInterval, ToolKind, ToolTask, sum_amounts
 
-TOOL_CONNECTIONS = ConnectionStats(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+NO_TOOL_CONNECTIONS = ConnectionStats(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 ERROR_KIND = "tool"
 """Kind of the errors that a tool counted."""
 
@@ -93,7 +93,7 @@ def _interval(job: ToolJob, interval: ToolInterval, lead_s: float) -> Interval:
         response=times,
         service=times,
         lag=EMPTY_HISTOGRAM,
-        connections=TOOL_CONNECTIONS,
+        connections=NO_TOOL_CONNECTIONS,
         cpu=CpuShare(()),
     )
 
@@ -128,7 +128,7 @@ def _totals(job: ToolJob, figures: ToolFigures) -> Totals:
         sessions=SessionCounts(0, 0, 0, 0, 0, 0, 0),
         pauses=PauseCounts(0, 0.0, 0.0),
         pause=EMPTY_HISTOGRAM,
-        connections=TOOL_CONNECTIONS,
+        connections=NO_TOOL_CONNECTIONS,
     )
 
 

@@ -21,7 +21,7 @@ def usual_study(monkeypatch: pytest.MonkeyPatch, workloads: tuple[str, ...]) -> 
     monkeypatch.setattr(software, "has_file", lambda _: False)
     command = StudyCommand(context=None, kind=replace(KIND, workloads=workloads))  # type: ignore[arg-type]
     section, declared = command._declared()
-    return command.omit_impossible(section, resolve(add_usual_loads(declared), Path())), warnings
+    return command.skip_impossible(section, resolve(add_usual_loads(declared), Path())), warnings
 
 
 def test_workloads_whose_tools_are_missing_are_left_out_with_their_packages(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from loadstone.study.summary import ComparedSide, RunRequest, RunSummary
 
 PROTECTED_SETTING = {ComparedSide.A: False, ComparedSide.B: True}
 """The setting of each side: A is the machine alone."""
-MOST_ROUNDS_TIMES = 2
+PAIRS_FACTOR = 2
 """Pairs that are made at most, by those that are asked for: invalid ones are made again."""
 RunPair = tuple[RunSummary, RunSummary]
 
@@ -52,12 +52,12 @@ class Protection:
         """A further pair takes the place of each with an invalid run, up to twice as many pairs."""
         played = self._played(runs)
         left_out = sum(not is_valid(pair) for pair in played)
-        return list(self._requests(min(MOST_ROUNDS_TIMES * self.pairs, self.pairs + left_out)))
+        return list(self._requests(min(PAIRS_FACTOR * self.pairs, self.pairs + left_out)))
 
     def _played(self, runs: Sequence[RunSummary]) -> list[RunPair]:
         """The pairs whose runs are both made."""
         by_key = {run.request.key: run for run in runs}
-        requests = self._requests(MOST_ROUNDS_TIMES * self.pairs)
+        requests = self._requests(PAIRS_FACTOR * self.pairs)
         played = [by_key[request.key] for request in requests if request.key in by_key]
         sides = ([run for run in played if run.request.side is side] for side in (ComparedSide.A, ComparedSide.B))
         return list(zip(*sides, strict=False))
