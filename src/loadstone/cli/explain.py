@@ -38,9 +38,11 @@ def explain(
 ) -> None:
     """Explain the rules of verdicts: the comparison, the reasons for a violation, and the remedy.
 
-    loadstone explain lists all rules;
-    loadstone explain driver_lag explains this rule;
-    loadstone explain latest explains the rules that the newest result, or the runs of the newest study, broke.
+    loadstone explain lists all rules.
+
+    loadstone explain driver_lag explains this rule.
+
+    loadstone explain latest explains the rules that the newest result or study broke.
     """
     if as_page:
         typer.echo(markdown_page(), nl=False)
@@ -102,7 +104,7 @@ class BrokenInRuns:
 def _explain_study(folder: Path, as_json: bool) -> None:
     """Explains the rules that the runs of a study broke, each once. Raises StoreError."""
     runs = [path for path in sorted((folder / "runs").glob("*")) if path.is_dir()]
-    broken = broken_in_runs(map(broken_rules, runs))
+    broken = count_broken(map(broken_rules, runs))
     if as_json:
         texts = [
             {"rule": str(rule.first), "id": rule.first.id, "runs": rule.runs, "of": len(runs)}
@@ -117,7 +119,7 @@ def _explain_study(folder: Path, as_json: bool) -> None:
     say("\n\n".join(_text(rule.first.id, _heading(rule, len(runs))) for rule in broken))
 
 
-def broken_in_runs(runs: Iterable[Sequence[Check]]) -> list[BrokenInRuns]:
+def count_broken(runs: Iterable[Sequence[Check]]) -> list[BrokenInRuns]:
     """Rules that runs broke, each once, those that make runs invalid first, then by the number of runs."""
     by_id: dict[CheckId, BrokenInRuns] = {}
     for check in chain.from_iterable(runs):

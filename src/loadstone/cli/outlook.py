@@ -62,7 +62,7 @@ def tell_emulation(platforms: Collection[object]) -> None:
         warn(f"pair: machines are {EMULATED}.")
 
 
-def emulated_platforms(runs: Sequence[RunSummary]) -> list[str]:
+def list_emulated(runs: Sequence[RunSummary]) -> list[str]:
     """Returns the platforms whose machines were emulated, each once, in order."""
     return [*dict.fromkeys(run.platform or "machines" for run in runs if run.accelerator == Accelerator.TCG)]
 

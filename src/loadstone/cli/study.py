@@ -11,7 +11,7 @@ import typer
 from loadstone.cli.exits import BY_VERDICT, Exit
 from loadstone.cli.live import StudyView
 from loadstone.cli.options import RESULT, WorkloadOptions
-from loadstone.cli.outlook import EMULATED, emulated_platforms, tell_emulation, tell_study
+from loadstone.cli.outlook import EMULATED, list_emulated, tell_emulation, tell_study
 from loadstone.cli.screen import out, say, warn
 from loadstone.cli.section_options import SectionOptions, callback, declare_options, place_option
 from loadstone.cli.specs import study_file
@@ -155,7 +155,7 @@ def _carry_out(spec: StudySpec[Any], has_report: bool) -> Exit:
         if has_report:
             write_study_reports(path)
     manifest, answer = read_study_manifest(path), read_answer(path, spec.kind.adapter)
-    for platform in emulated_platforms(answer.runs):
+    for platform in list_emulated(answer.runs):
         out.print(f"[yellow]{platform}[/]: {EMULATED}.")
     for part in answer.parts:
         out.print(f"[bold]{part.workload}[/]")

@@ -97,7 +97,7 @@ def show_no_overview(answers: Sequence[Answer]) -> Iterator[Block]:
     return iter(())
 
 
-def no_conclusion(runs: Sequence[RunSummary]) -> str:
+def leave_conclusion(runs: Sequence[RunSummary]) -> str:
     """Of kinds whose answer says everything."""
     return ""
 
@@ -136,7 +136,7 @@ class StudyKind(Generic[S, A]):
     """What the study is able to find, said before its first run."""
     runs_to_judge: int = 0
     """Valid runs that suffice where the exit code follows from the runs, instead of what was found; else 0."""
-    conclusion: Callable[[Sequence[RunSummary]], str] = no_conclusion
+    conclusion: Callable[[Sequence[RunSummary]], str] = leave_conclusion
     """The last line in the terminal, from all runs."""
     learns_from_invalid: bool = False
     """Whether runs that are not fit for a verdict of their workload may still answer it."""

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from typer.testing import CliRunner
 
-from loadstone.cli.explain import broken_in_runs
+from loadstone.cli.explain import count_broken
 from loadstone.cli.main import whole_program
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 from loadstone.model.records.verdict import IterationVerdict, ResultVerdict, Verdict, WorkloadVerdict
@@ -36,7 +36,7 @@ def explain(*argv: str) -> Any:
 
 
 def test_rules_that_make_runs_invalid_come_first_then_the_most_frequent() -> None:
-    few, many = broken_in_runs([(SLOW,), (SLOW, LAG), ()])
+    few, many = count_broken([(SLOW,), (SLOW, LAG), ()])
     assert (few.first.id, few.runs) == (CheckId.DRIVER_LAG, 1)
     assert (many.first.id, many.runs) == (CheckId.GOOD_SHARE, 2)
 

@@ -41,8 +41,8 @@ def test_emulation_is_told_before_the_first_run(
 def test_an_answer_names_each_emulated_platform_once() -> None:
     run = made(RunRequest("1", "page", {}, 0))
     vm, kvm = replace(run, platform="vm", accelerator="tcg"), replace(run, platform="vm", accelerator="kvm")
-    assert outlook.emulated_platforms([run, vm, vm]) == ["vm"]
-    assert outlook.emulated_platforms([run, kvm]) == []
+    assert outlook.list_emulated([run, vm, vm]) == ["vm"]
+    assert outlook.list_emulated([run, kvm]) == []
 
 
 @pytest.mark.parametrize(

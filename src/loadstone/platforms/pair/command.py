@@ -207,7 +207,7 @@ def agent(program: str, layout: PairLayout, files: SideFiles, tap: str, follow: 
     return [*argv, "--follow", follow] if follow else argv
 
 
-def control_options(layout: PairLayout, files: SideFiles) -> list[str]:
+def list_control_options(layout: PairLayout, files: SideFiles) -> list[str]:
     """How an agent is kept: where keepers reach it, how long it lives without one, and where QEMU is continued whose
     keeper is gone.
     """

@@ -19,7 +19,7 @@ from loadstone.model.errors import PlatformError
 from loadstone.platforms.fabric import line_counters
 from loadstone.platforms.failing import send
 from loadstone.platforms.journal import ResourceJournal
-from loadstone.platforms.pair.command import Mode, agent, control_options, namespace_file, qemu
+from loadstone.platforms.pair.command import Mode, agent, list_control_options, namespace_file, qemu
 from loadstone.platforms.pair.lines import AgentLine, open_monitor
 from loadstone.platforms.pair.record import ProcessRecord, SideRecord
 from loadstone.platforms.pair.side import SIDE_READY_TIMEOUT_S, STATE_SAVE_TIMEOUT_S, Side
@@ -88,7 +88,7 @@ class PairSide(Side):
     async def start_agent(self, follow: str | None) -> None:
         """Starts it; in the namespace of the machine's network, where the other agent is there too."""
         inside = [] if self.layout.remote else ["nsenter", f"--net={namespace_file(self.layout.nic.namespace)}"]
-        argv = agent(pair(), self.layout, self.files, self.tap, follow) + control_options(self.layout, self.files)
+        argv = agent(pair(), self.layout, self.files, self.tap, follow) + list_control_options(self.layout, self.files)
         self._guard = os.pipe()
         # While it lives without a keeper, its files and networks are nobody's to clear up.
         held = (self._guard[1], self.journal.lock) if self.layout.lease_s else (self._guard[1],)

@@ -17,7 +17,7 @@ def has_enough(checks: Sequence[Check]) -> bool:
     return all(check.figure >= check.limit for check in checks if check.id is CheckId.ENOUGH)
 
 
-def needed_steady_s(runs: Iterable[RunSummary]) -> int | None:
+def compute_needed_steady_s(runs: Iterable[RunSummary]) -> int | None:
     """Returns the shortest steady state, in seconds, with which one of the runs would have had operations enough.
 
     None where none had too few, or where no window is known.
@@ -33,7 +33,7 @@ def needed_steady_s(runs: Iterable[RunSummary]) -> int | None:
 
 def advise_steady(runs: Iterable[RunSummary]) -> str:
     """Returns the option that makes runs long enough."""
-    needed_s = needed_steady_s(runs)
+    needed_s = compute_needed_steady_s(runs)
     return "--steady" if needed_s is None else f"--steady {needed_s}"
 
 

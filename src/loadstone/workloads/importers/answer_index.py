@@ -8,7 +8,7 @@ STRIDE, KEY_LENGTH = 4, 5
 """A token is found by pieces of five letters, of which it has one every four letters."""
 LEAST_TEXT = STRIDE + KEY_LENGTH - 1
 """Letters of a text that can be looked up: wherever it stands in a token, it holds a whole piece of it."""
-TOKEN = re.compile(rf"[A-Za-z0-9+/_-]{{{LEAST_TEXT},}}")
+SEARCHED = re.compile(rf"[A-Za-z0-9+/_-]{{{LEAST_TEXT},}}")
 
 
 class AnswerIndex:
@@ -22,7 +22,7 @@ class AnswerIndex:
         """Numbers of texts by token."""
         numbers: dict[str, list[int]] = {}
         for number, text in enumerate(self.texts):
-            for token in set(TOKEN.findall(text)):
+            for token in set(SEARCHED.findall(text)):
                 numbers.setdefault(token, []).append(number)
         return numbers
 
@@ -37,7 +37,7 @@ class AnswerIndex:
 
     def find_holding(self, text: str) -> set[int] | None:
         """Numbers of the texts that hold a text; None where they are not known, since it is short or more than one."""
-        if TOKEN.fullmatch(text) is None:
+        if SEARCHED.fullmatch(text) is None:
             return None
         pieces = {text[begin : begin + KEY_LENGTH] for begin in range(STRIDE)}
         tokens = {token for piece in pieces for token in self._tokens.get(piece, ()) if text in token}

@@ -31,7 +31,7 @@ def passing_sides(searches: Sequence[SideSearch]) -> set[ComparedSide]:
 
 
 def _sides_with_peaks(searches: Sequence[SideSearch]) -> set[ComparedSide]:
-    answers = answers_by_side(searches)
+    answers = group_answers(searches)
     has_peak = {side: {answer.peak is not None for answer in found} for side, found in answers.items()}
     is_known = all(search.answer.is_answered and not search.answer.is_unreached for search in searches)
     if not is_known or any(len(peaks) != 1 for peaks in has_peak.values()):
@@ -39,7 +39,7 @@ def _sides_with_peaks(searches: Sequence[SideSearch]) -> set[ComparedSide]:
     return {side for side, peaks in has_peak.items() if peaks == {True}}
 
 
-def answers_by_side(searches: Sequence[SideSearch]) -> dict[ComparedSide, list[SearchAnswer]]:
+def group_answers(searches: Sequence[SideSearch]) -> dict[ComparedSide, list[SearchAnswer]]:
     """Returns the answers of each side's searches, in order."""
     sides = (ComparedSide.A, ComparedSide.B)
     return {side: [search.answer for search in searches if search.side is side] for side in sides}
@@ -49,7 +49,7 @@ def _is_too_short(searches: Sequence[SideSearch], passing: set[ComparedSide]) ->
     """Whether a search of the side without a peak failed only where its runs could not have passed, or at loads beyond
     the other side's peak.
     """
-    answers = answers_by_side(searches)
+    answers = group_answers(searches)
     peak = min(answer.peak or 0.0 for side in passing for answer in answers[side])
     failing = [answer for side, found in answers.items() if side not in passing for answer in found]
     return not all(any(_shows_failure(load, peak) for load in answer.loads) for answer in failing)

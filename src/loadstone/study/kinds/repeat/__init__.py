@@ -12,8 +12,8 @@ KIND = StudyKind(
     question="How far may the figures of one run be trusted?",
     help="""Repeat the same run: mean, spread and interval of every figure, drift, outliers.
 
-    Exit code 0 if at least 4 runs are valid, enough for a baseline, and all of them pass; 1 if a valid run fails;
-    3 if fewer are valid.
+    Exit code 0 if at least 4 runs are valid, enough for a baseline, and all of them pass. Exit code 1 if a valid run
+    fails, 3 if fewer are valid.
 
     [bold]loadstone repeat support --sessions 50 --runs 5[/]
     [bold]loadstone repeat support --sessions 50 --until "p99 +-5%"[/] adds runs until that precision is reached.
