@@ -32,7 +32,7 @@ def passing_sides(searches: Sequence[SideSearch]) -> set[ComparedSide]:
 
 def _sides_with_peaks(searches: Sequence[SideSearch]) -> set[ComparedSide]:
     answers = group_answers(searches)
-    has_peak = {side: {answer.peak is not None for answer in found} for side, found in answers.items()}
+    has_peak = {side: {answer.peak is not None for answer in searched} for side, searched in answers.items()}
     is_known = all(search.answer.is_answered and not search.answer.is_unreached for search in searches)
     if not is_known or any(len(peaks) != 1 for peaks in has_peak.values()):
         return set()
@@ -51,7 +51,7 @@ def _is_too_short(searches: Sequence[SideSearch], passing: set[ComparedSide]) ->
     """
     answers = group_answers(searches)
     peak = min(answer.peak or 0.0 for side in passing for answer in answers[side])
-    failing = [answer for side, found in answers.items() if side not in passing for answer in found]
+    failing = [answer for side, searched in answers.items() if side not in passing for answer in searched]
     return not all(any(_shows_failure(load, peak) for load in answer.loads) for answer in failing)
 
 
@@ -65,11 +65,11 @@ def never_passing(searches: Sequence[SideSearch], names: Mapping[ComparedSide, s
     if len(passing) != 1:
         return []
     failing = ComparedSide.B if ComparedSide.A in passing else ComparedSide.A
-    other = names[next(iter(passing))]
+    passing_name = names[next(iter(passing))]
     if not passing_sides(searches):
         return [
-            f"Undecided: {names[failing]} passed no run, but its runs at loads that {other} sustains have too few "
+            f"Undecided: {names[failing]} passed no run, but its runs at loads that {passing_name} sustains have too few "
             "operations for a pass."
         ]
     judged = f": {names[ComparedSide.B]} is worse" if failing is ComparedSide.B else ""
-    return [f"{names[failing]} passes at no load, and {other} does{judged}."]
+    return [f"{names[failing]} passes at no load, and {passing_name} does{judged}."]
