@@ -65,11 +65,11 @@ def never_passing(searches: Sequence[SideSearch], names: Mapping[ComparedSide, s
     if len(passing) != 1:
         return []
     failing = ComparedSide.B if ComparedSide.A in passing else ComparedSide.A
-    passing_name = names[next(iter(passing))]
+    better = names[next(iter(passing))]
     if not passing_sides(searches):
         return [
-            f"Undecided: {names[failing]} passed no run, but its runs at loads that {passing_name} sustains have too few "
+            f"Undecided: {names[failing]} passed no run, but its runs at loads that {better} sustains have too few "
             "operations for a pass."
         ]
     judged = f": {names[ComparedSide.B]} is worse" if failing is ComparedSide.B else ""
-    return [f"{names[failing]} passes at no load, and {passing_name} does{judged}."]
+    return [f"{names[failing]} passes at no load, and {better} does{judged}."]
