@@ -95,16 +95,16 @@ def test_a_message_arrives_as_it_was_sent(message: FleetMessage[Any]) -> None:
     [
         ({"kind": "sing"}, "s1 does not know `sing`"),
         ({"kind": "answer", "document": {}}, "s1 does not know `answer`"),
-        ({}, "s1 cannot read `.`: Unable to extract tag"),
+        ({}, "s1 cannot read `.`: unable to extract tag"),
         ([], "s1 cannot read `.`"),
         (None, "s1 cannot read `.`"),
-        ({"kind": "beat", "loud": True}, "s1 cannot read `beat.loud`: Unexpected"),
-        ({"kind": "stop_driver"}, "s1 cannot read `stop_driver.name`: Field required"),
+        ({"kind": "beat", "loud": True}, "s1 cannot read `beat.loud`: unexpected"),
+        ({"kind": "stop_driver"}, "s1 cannot read `stop_driver.name`: field required"),
         ({"kind": "take", "who": "a lab", "block": "everywhere"}, "s1 cannot read `take.block`: .* IPv4"),
         ({"kind": "ask_machine", "machine": "web", "request": {"kind": "take"}}, "s1 does not know `take`"),
         (
             {"kind": "ask_machine", "machine": "web", "request": {"kind": "write", "name": 3, "text": ""}},
-            "s1 cannot read `ask_machine.request.write.name`: Input should be a valid string",
+            "s1 cannot read `ask_machine.request.write.name`: input should be a valid string",
         ),
         (
             {"kind": "ask_half", "pair": "db", "request": {"kind": "ask_side", "side": "a", "request": {"kind": "x"}}},
@@ -131,7 +131,7 @@ def test_what_is_secret_in_a_message_is_in_no_error() -> None:
 def test_answers_are_validated_too() -> None:
     assert ReachPort(80).read_answer({"host": "10.0.0.4", "port": 80}) == Endpoint("10.0.0.4", 80)
     assert WriteFile("a", "b").read_answer(None) is None
-    with pytest.raises(FleetError, match="The answer to `reach` is not valid: cannot read `port`: Field required"):
+    with pytest.raises(FleetError, match="The answer to `reach` is not valid: cannot read `port`: field required"):
         ReachPort(80).read_answer({"host": "10.0.0.4"})
 
 

@@ -133,7 +133,7 @@ def test_the_report_says_in_large_letters_what_was_emulated(tmp_path: Path) -> N
     assert "<b>Emulated by TCG, not KVM: 10.0 times the CPU time an operation</b>" in page
     assert "Monitors at the peak" in page
     assert "no machine of its own" in page
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 5
     assert "holds 20 % of the peak" in render_study(folder.path, Format.MARKDOWN)
 
 
