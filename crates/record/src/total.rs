@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn statuses_are_a_list_in_their_record() {
         let mut statuses = BTreeMap::from([(200, 3)]);
-        statuses.merge(&BTreeMap::from([(200, 1), (404, 2)]));
+        Total::merge(&mut statuses, &BTreeMap::from([(200, 1), (404, 2)]));
         let record = statuses.to_record();
         assert_eq!(record, [StatusCount { status: 200, count: 4 }, StatusCount { status: 404, count: 2 }]);
         assert_eq!(BTreeMap::<u16, u64>::from_record(record).expect("counts"), statuses);

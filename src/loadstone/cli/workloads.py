@@ -29,7 +29,6 @@ from loadstone.model.workload.mix import MixKind
 from loadstone.model.workload.operation import Operation, RateLimit
 from loadstone.run.driver import check_plan
 from loadstone.run.plan import Part, Timing, embedded_files, make_plan
-from loadstone.run.tool_job import read_tool_settings
 from loadstone.run.verify import USERS, Verified, verify
 from loadstone.workloads import load, shipped
 from loadstone.workloads.importers.correlation import CREDENTIALS, Place
@@ -89,6 +88,8 @@ def check(name: Annotated[str, typer.Argument(help="Workload to check (folder or
     """Validate a workload's declaration and print every problem with file, line and remedy."""
     workload = load(name)
     if workload.tool is not None:
+        from loadstone.run.tool_job import read_tool_settings  # loads numpy, which no other workload needs
+
         read_tool_settings(workload.tool)
     check_plan(make_plan([Part(workload, Population(1))], Timing(Phases(0, 0, 1, 0))))
     out.print(f"{workload.folder / 'workload.toml'}: no problem, {len(workload.operations)} operations")

@@ -160,6 +160,7 @@ SAMPLES: dict[str, tuple[str, ...]] = {
     "clients": ("60",),
     "doublings": ("3",),
     "open": ("40",),
+    "quick": (),
 }
 """Words of each option that goes into a table of the file, with others that it needs; none are what the file says."""
 BY_COMMAND: dict[tuple[str, str], tuple[str, ...]] = {
@@ -202,6 +203,7 @@ QUESTIONS = {
     "repeat": "",
     "search": "",
     "compare": "",
+    "protection": "",
     "suite": "",
 }
 COMMANDS = ("run", *QUESTIONS)
