@@ -27,7 +27,7 @@ NOTHING: Json = {"cpu": {}, "network": {}}
 
 ON_NETWORKS = ("container", "podman", "vm", "pair")
 """Platforms whose machines have networks of their own; the host counts their processor time."""
-COUNTED_NETWORKS = ("container", "podman", "vm")
+COUNTED_NETWORKS = ("container", "pair", "podman", "vm")
 """Platforms of which the host also counts what passes on their networks."""
 SLOW = ("vm", "pair")
 """Platforms whose machines boot; their tests run beside those of the others."""

@@ -43,17 +43,18 @@ async def protect_running(primary: Side, secondary: Side) -> float:
     PlatformError.
     """
     files, there = secondary.files, primary.files.for_side(secondary.files.name)
-    carried = {there.state: files.state}
+    has_own_disk = bool(primary.layout.disk.mib) and not primary.layout.disk.is_shared
     try:
-        if primary.layout.disk.mib and not primary.layout.disk.is_shared:
+        if has_own_disk:
             await _disk_copied(primary, there.disk)
-            carried[there.disk] = files.disk
         seen = len(primary.events)
         paused_s = await _saved(primary, there)
+        if has_own_disk:
+            await secondary.fetch(primary, {there.disk: files.disk})  # its agent opens it as it starts
         await secondary.start_agent(await _listening(primary))  # it takes the log from here on
         if not (await primary.event("written", after=seen, within_s=STATE_SAVE_TIMEOUT_S))["is_whole"]:
             raise PlatformError(f"The state of {primary.layout.name} could not be written to {there.state}.")
-        await secondary.fetch(primary, carried)
+        await secondary.fetch(primary, {there.state: files.state})
         await secondary.start_machine(Mode.REPLAY, has_state=True)
         await secondary.event("follows", within_s=FOLLOWED_S)
         await primary.event("protected", after=seen)
