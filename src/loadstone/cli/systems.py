@@ -16,8 +16,7 @@ from loadstone.judge.consolidation import CLASSIC
 from loadstone.judge.score import DISCLAIMER
 from loadstone.judge.systems import RankedSystem, SystemScore, rank_systems, score_printed, score_result
 from loadstone.model.errors import UsageError
-from loadstone.model.numbers import number
-from loadstone.report.systems import PRINTED, describe_ratio, describe_score, render_systems
+from loadstone.report.systems import PRINTED, describe_system, render_systems
 from loadstone.run.tiles.table import read_systems
 from loadstone.store.documents import write_atomic
 from loadstone.store.read import read_result
@@ -85,15 +84,9 @@ def _show(ranked: Sequence[RankedSystem]) -> None:
     out.print(DISCLAIMER, style="dim", soft_wrap=True)
 
 
-def _cells(row: RankedSystem) -> Iterator[str]:
-    system = row.system
-    yield system.name
-    yield describe_score(system)
-    yield describe_ratio(row)
-    yield system.size
-    yield number(system.qos_pct, 2)
-    yield number(system.least_qos_pct, 2)
-    yield PRINTED if system.verdict is None else f"[{VERDICT_STYLE[system.verdict]}]{system.verdict}[/]"
+def _cells(row: RankedSystem) -> list[str]:
+    verdict = row.system.verdict
+    return [*describe_system(row), PRINTED if verdict is None else f"[{VERDICT_STYLE[verdict]}]{verdict}[/]"]
 
 
 def _show_audits(system: SystemScore) -> None:

@@ -45,6 +45,13 @@ def describe_score(system: SystemScore) -> str:
     return f"{system.score:.2f}" if system.score_error is None else f"{system.score:.2f} ± {system.score_error:.2f}"
 
 
+def describe_system(row: RankedSystem) -> list[str]:
+    """Returns what every form shows of a system, under the columns before that of the verdict."""
+    system = row.system
+    shares = (number(system.qos_pct, 2), number(system.least_qos_pct, 2))
+    return [system.name, describe_score(system), describe_ratio(row), system.size, *shares]
+
+
 def _blocks(ranked: Sequence[RankedSystem]) -> Iterator[Block]:
     yield Heading(TITLE, 1)
     for kind in dict.fromkeys(row.system.kind for row in ranked):
@@ -66,19 +73,9 @@ def _picture(rows: Sequence[RankedSystem]) -> Figure:
 
 
 def _row(row: RankedSystem) -> Row:
-    system = row.system
-    tone = Tone.PLAIN if system.verdict is None else Tone(system.verdict.value)
-    return Row(
-        [
-            system.name,
-            describe_score(system),
-            describe_ratio(row),
-            system.size,
-            number(system.qos_pct, 2),
-            number(system.least_qos_pct, 2),
-            Cell(system.verdict or PRINTED, tone),
-        ]
-    )
+    verdict = row.system.verdict
+    tone = Tone.PLAIN if verdict is None else Tone(verdict.value)
+    return Row([*describe_system(row), Cell(verdict or PRINTED, tone)])
 
 
 def _audits(systems: Sequence[SystemScore]) -> Iterator[Block]:
