@@ -29,8 +29,9 @@ def test_a_tools_own_output_becomes_a_run_like_any_other(name: str, loadstone: L
     # Clients without pauses are always busy with an operation (Little's law), but for what they do between two.
     busy = operation.ended_s / iteration.figures.steady_s
     assert 0.2 * workload.criteria.sessions < busy < 1.5 * workload.criteria.sessions
-    assert len(iteration.records.intervals) >= 2
-    assert sum(interval.requests for interval in iteration.records.intervals) == pytest.approx(operation.requests, rel=0.1)
+    intervals = iteration.records.intervals
+    assert len(intervals) >= 2
+    assert sum(interval.requests for interval in intervals) == pytest.approx(operation.requests, rel=0.1)
     assert (newest(tmp_path) / "runs" / f"{workload.id.label}-1" / OUTPUT).stat().st_size > 0
     if load(name).header.needs == "iperf3":
         assert operation.bytes == MESSAGE_BYTES * operation.requests
