@@ -5,6 +5,7 @@ import contextlib
 import secrets
 import socket
 import ssl
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,22 +26,44 @@ PIECE = 64 * 1024
 """Bytes that are taken at once."""
 SERVERS_PORTS = range(20_000, 32_768)
 """Ports for servers: from 32,768 on Linux deals them to clients (`ip_local_port_range`)."""
+MOST_RESERVATIONS = 128
+"""Ports that a process reserves at once; their servers have long bound the ports before these."""
+RESERVATIONS: deque[socket.socket] = deque()
+"""Names that this process holds for the ports it chose last."""
 TRIES = 100
 """Ports that are tried before it counts as impossible."""
 
 
 def free_port() -> int:
-    """A port of the loopback address that nobody uses at this moment: one that the kernel does not deal to clients,
-    which could take it before the server does that it is for.
+    """Chooses a port of the loopback address that nobody uses, for a server that binds it later. Raises PlatformError.
+
+    Nobody else gets it until then: the kernel deals clients no port of this range, and each process of this function
+    reserves what it chose.
     """
     for _ in range(TRIES):
         port = secrets.choice(SERVERS_PORTS)
-        with socket.socket() as held, contextlib.suppress(OSError):
-            held.bind(("127.0.0.1", port))
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            _reserve(port)
             return port
     raise PlatformError(
         f"None of {TRIES} ports from {SERVERS_PORTS.start} on is free. Stop programs that listen there."
     )
+
+
+def _reserve(port: int) -> None:
+    """Binds an abstract name for a port: as ports do, it belongs to the network namespace and to a living process.
+    Raises OSError when another process holds it.
+    """
+    reservation = socket.socket(socket.AF_UNIX)
+    try:
+        reservation.bind(f"\0loadstone-port-{port}")
+    except OSError:
+        reservation.close()
+        raise
+    RESERVATIONS.append(reservation)
+    if len(RESERVATIONS) > MOST_RESERVATIONS:
+        RESERVATIONS.popleft().close()
 
 
 def is_free(port: int) -> bool:
