@@ -18,13 +18,14 @@ from loadstone.host.cores import on_cores
 from loadstone.host.process import stop
 from loadstone.host.programs import driver
 from loadstone.host.secrets import JOIN_TOKEN, join_token
-from loadstone.model.errors import DriverError, UsageError
-from loadstone.model.records.events import EVENT, EVENT_SCHEMA, Event, Ready, Start
+from loadstone.model.errors import DriverError, StoreError, UsageError
+from loadstone.model.records.events import EVENT_SCHEMA, Event, Ready, Start
 from loadstone.model.records.simulation import Simulated
 from loadstone.model.system import Station
 from loadstone.run.spec import Joining
 from loadstone.run.withheld import with_secrets
 from loadstone.services.station import layout
+from loadstone.store.records import parse_event
 
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes of the longest event (the totals with all histograms)."""
@@ -77,7 +78,9 @@ class Driving:
 def _read(line: bytes) -> Event:
     """An event from its line; raises DriverError for what is none, or of a driver of another version."""
     try:
-        event = EVENT.validate_json(line)
+        event = parse_event(line, "The line of the driver")
+    except StoreError as error:
+        raise DriverError(str(error)) from None
     except ValidationError:
         _refuse_version(line)
         text = line.decode(errors="replace")

@@ -30,7 +30,7 @@ from loadstone.run.tool import ToolDriving, start_tool
 from loadstone.run.tool_events import ToolJob
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import PLAN
-from loadstone.store.records import EVENTS, MONITOR
+from loadstone.store.records import EVENTS, MONITOR, keep_events
 from loadstone.testbed import Testbed
 
 Listener = Callable[[Event], object]
@@ -83,8 +83,11 @@ class RecordWriter:
     """The record files of all workloads of a plan: what is said of one goes into its folder, the rest into each."""
 
     def __init__(self, folders: Mapping[str, RunFolder], stack: contextlib.ExitStack) -> None:
+        self.folders = folders
         self.events = {label: stack.enter_context(_open(folder, EVENTS)) for label, folder in folders.items()}
         self.samples = [stack.enter_context(_open(folder, MONITOR)) for folder in folders.values()]
+        self.written: dict[str, list[Event]] = {label: [] for label in folders}
+        """Events of each workload, as they are in its file."""
 
     def event(self, line: str, event: Event) -> None:
         """Keeps an event of the driver; raises StoreError when the disk takes no more."""
@@ -92,6 +95,12 @@ class RecordWriter:
         for label, file in self.events.items():
             if part in (None, label):
                 _write(file.write, line)
+                self.written[label].append(event)
+
+    def keep_parsed(self) -> None:
+        """Keeps the parsed events for the judge, once their files are closed."""
+        for label, folder in self.folders.items():
+            keep_events(folder.path, self.written[label])
 
     def sample(self, sample: Sample) -> None:
         """Keeps what a monitor saw; raises StoreError when the disk takes no more."""
@@ -144,9 +153,9 @@ class Executor:
         What ends a run early is noted in `troubles`, not raised. Raises StoreError.
         """
         self._origin_s = None
+        writers: dict[str, RecordWriter] = {}
         async with contextlib.AsyncExitStack() as stack:
             files = stack.enter_context(contextlib.ExitStack())
-            writers = {}
             for job in jobs:
                 for folder in job.folders.values():
                     folder.write(PLAN, job.plan)
@@ -159,6 +168,8 @@ class Executor:
             if self.interrupted:  # while they were started
                 self._end_early()
             await self._collect(jobs, writers)
+        for writer in writers.values():
+            writer.keep_parsed()
 
     @property
     def origin_unix_s(self) -> float | None:

@@ -34,17 +34,17 @@ def make_deployment(spec: AnySpec) -> Deployment:
     return TilesRun(spec) if isinstance(spec, TilesSpec) else WorkloadRun(spec)
 
 
-def check(spec: AnySpec) -> None:
-    """Says what cannot be run before anything is started; raises LoadstoneError."""
+def check(spec: AnySpec) -> Deployment:
+    """Checks what can be checked before anything is started; returns what is deployed. Raises LoadstoneError."""
     deployment = make_deployment(spec)
     deployment.check()
     find_faulty_machine(deployment)
+    return deployment
 
 
 async def run(spec: AnySpec, listener: Listener, begin: Begin) -> Path:
     """Makes a run; returns the result folder, which is judged and marked with how far it got. Raises LoadstoneError."""
-    check(spec)
-    deployment = make_deployment(spec)
+    deployment = check(spec)
     if spec.fleet is None:  # hosts of a fleet report what they cannot create
         machines = [machine.spec for machine in deployment.plan_machines()]
         await refuse_impossible([*deployment.declared_machines, *machines])

@@ -181,4 +181,6 @@ async def _prepare(name: str, argv: list[str], log: Path) -> None:
 
 
 def _with_line(event: Event) -> tuple[str, Event]:
-    return EVENT.dump_json(event, by_alias=True).decode() + "\n", event
+    """Returns the line of an event, and the event as it is read from that line."""
+    line = EVENT.dump_json(event, by_alias=True)
+    return line.decode() + "\n", EVENT.validate_json(line)

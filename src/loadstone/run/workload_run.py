@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 from loadstone.fleet.open import OpenFleet
 from loadstone.host.cores import cores_beside
@@ -13,6 +12,7 @@ from loadstone.measure.agent import checked
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import Criteria
 from loadstone.model.machine import MachineSpec
+from loadstone.model.profile import Phases
 from loadstone.model.records.manifest import Manifest, ProfileRecord
 from loadstone.model.system import Clock, Reference
 from loadstone.model.target import Target
@@ -25,7 +25,17 @@ from loadstone.run.deployment import AuditedSystem, Round, RoundJobs
 from loadstone.run.disclosure import declarations, make_manifest, placement_record, system_record
 from loadstone.run.driver import check_plan
 from loadstone.run.executor import DriverJob
-from loadstone.run.plan import LOGGED, Part, Timing, data_sessions, make_plan, source_addresses
+from loadstone.run.plan import (
+    LOGGED,
+    Json,
+    Part,
+    Timing,
+    aim_plan,
+    compile_plan,
+    data_sessions,
+    source_addresses,
+    start_plan,
+)
 from loadstone.run.seeds import seed_of_iteration
 from loadstone.run.spec import Beginning, RunSpec, WorkloadLoad
 from loadstone.run.tool_job import make_tool_job, refuse_unfit_tool
@@ -36,6 +46,31 @@ from loadstone.testbed.machines import PlannedMachine, planned_machines
 from loadstone.workloads import is_unchanged, load, shipped
 
 Parts = tuple[WorkloadLoad, ...]
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """The plan of workloads that are played together, for any target and iteration."""
+
+    parts: Parts
+    phases: Phases
+    compiled: Json
+
+    def aim(self, targets: tuple[Target, ...]) -> Json:
+        """Returns the plan for the machines of the system. Raises UsageError when they lack a side."""
+        return aim_plan(self.compiled, _planned_parts(self.parts, targets), self.phases)
+
+
+def compile_round(spec: RunSpec, parts: Parts) -> RoundPlan:
+    """Compiles the plan of workloads that are played together. Raises UsageError."""
+    phases = spec.profile.phases
+    logged = LOGGED if spec.fault is not None else 0
+    timing = Timing(phases, threads=spec.threads, log_operations=logged)
+    return RoundPlan(parts, phases, compile_plan(_planned_parts(parts, ()), timing))
+
+
+def _planned_parts(parts: Parts, targets: tuple[Target, ...]) -> list[Part]:
+    return [Part(part.workload, part.load, targets) for part in parts]
 
 
 @dataclass(frozen=True)
@@ -69,10 +104,15 @@ class WorkloadRun:
         self.plan_machines()
         for url in spec.agents:
             checked(url)
-        for parts in spec.rounds:
-            plan = _plan(spec, parts, 1, _placeholders(spec))
-            if not all(is_shipped(part.workload) for part in parts):
-                check_plan(plan)
+        for plan in self.plans:
+            aimed = plan.aim(_placeholders(spec))
+            if not all(is_shipped(part.workload) for part in plan.parts):
+                check_plan(start_plan(aimed, spec.seed))
+
+    @cached_property
+    def plans(self) -> tuple["RoundPlan", ...]:
+        """The plans of all rounds, each compiled once. Raises UsageError."""
+        return tuple(compile_round(self.spec, parts) for parts in self.spec.rounds)
 
     def check_software(self) -> None:
         """Raises LoadstoneError where a machine of the run cannot have the programs of its service."""
@@ -139,8 +179,8 @@ class WorkloadRun:
         """Returns every iteration of every workload."""
         spec = self.spec
         return [
-            Round(spec.profile.phases, partial(_jobs, spec, parts, iteration), _beginning(spec, parts, iteration))
-            for parts in spec.rounds
+            Round(spec.profile.phases, partial(_jobs, spec, plan, iteration), _beginning(spec, plan.parts, iteration))
+            for plan in self.plans
             for iteration in range(1, spec.profile.iterations + 1)
         ]
 
@@ -177,7 +217,7 @@ def _notices(spec: RunSpec, target: Target) -> Iterator[str]:
         yield f"Users show the client certificate {target.identity.certificate}."
     if not target.is_local:
         return
-    parts = [Part(part.workload, part.load, (target,)) for part in spec.parts]
+    parts = _planned_parts(spec.parts, (target,))
     most = max(source_addresses(part, spec.profile.phases) for part in parts)
     if most > 1:
         last = f"127.0.0.{most}"
@@ -187,8 +227,9 @@ def _notices(spec: RunSpec, target: Target) -> Iterator[str]:
         )
 
 
-def _jobs(spec: RunSpec, parts: Parts, iteration: int, testbed: Testbed, folder: ResultFolder) -> RoundJobs:
+def _jobs(spec: RunSpec, plan: RoundPlan, iteration: int, testbed: Testbed, folder: ResultFolder) -> RoundJobs:
     """Returns the driver of one iteration, and the application where workloads want it audited."""
+    parts = plan.parts
     folders = {part.workload.name: folder.run(part.workload.name, iteration) for part in parts}
     audited = {
         part.workload.header.audit: folders[part.workload.name]
@@ -196,14 +237,9 @@ def _jobs(spec: RunSpec, parts: Parts, iteration: int, testbed: Testbed, folder:
         if part.workload.header.audit is not None and isinstance(spec.system, Reference)
     }
     tool = make_tool_job(spec, parts[0], testbed.targets, folders[parts[0].workload.name])
-    job = DriverJob(" + ".join(folders), _plan(spec, parts, iteration, testbed.targets), folders, tool=tool)
+    started = start_plan(plan.aim(testbed.targets), seed_of_iteration(spec.seed, iteration))
+    job = DriverJob(" + ".join(folders), started, folders, tool=tool)
     return RoundJobs([job], [AuditedSystem(testbed.targets[0], audited)] if audited else [])
-
-
-def _plan(spec: RunSpec, parts: Parts, iteration: int, targets: tuple[Target, ...]) -> dict[str, Any]:
-    logged = LOGGED if spec.fault is not None else 0
-    timing = Timing(spec.profile.phases, seed_of_iteration(spec.seed, iteration), spec.threads, logged)
-    return make_plan([Part(part.workload, part.load, targets) for part in parts], timing)
 
 
 def _beginning(spec: RunSpec, parts: Parts, iteration: int) -> Beginning:

@@ -1,6 +1,7 @@
 """The lines of an iteration's files as records: events of the driver, samples of the monitors.
 
-Each line is read once, whoever asks: the records of the latest result stay in memory until its files change.
+Each line is parsed once, whoever asks: events that were parsed when the driver wrote them are kept for the judge, and
+the records of the latest result stay in memory until its files change.
 """
 
 import re
@@ -55,6 +56,17 @@ def _latest(runs: Path) -> dict[Path, tuple[tuple[FileStamp, FileStamp], Iterati
     return {}
 
 
+def keep_events(folder: Path, events: Sequence[Event]) -> None:
+    """Keeps the events of an iteration whose file is complete, which were parsed when the driver wrote them."""
+    _parsed(folder.parent)[folder] = _stamp(folder / EVENTS), events
+
+
+@lru_cache(1)
+def _parsed(runs: Path) -> dict[Path, tuple[FileStamp, Sequence[Event]]]:
+    """Returns the parsed events of the iterations of one result whose records nobody read so far."""
+    return {}
+
+
 def _stamp(file: Path) -> FileStamp:
     try:
         state = file.lstat()
@@ -64,15 +76,24 @@ def _stamp(file: Path) -> FileStamp:
 
 
 def _records(folder: Path, phases: PhaseLengths) -> IterationRecords:
-    events: list[Event] = []
+    stamp, events = _parsed(folder.parent).pop(folder, (None, ()))
     uncounted: frozenset[str] = frozenset()
-    for number, line in lines(folder / EVENTS):
-        events.append(read_event(line, f"{folder / EVENTS}:{number}"))
-        if isinstance(events[-1], Totals):
-            uncounted = migrate.find_uncounted(from_json(line))
+    if stamp is None or stamp != _stamp(folder / EVENTS):
+        events, uncounted = _events(folder / EVENTS)
     records = group_events(events)
     stations = tuple(use for use in records.stations if phases.is_steady(use.at_s))
     return replace(records, stations=stations, monitor=tuple(_samples(folder / MONITOR)), uncounted=uncounted)
+
+
+def _events(file: Path) -> tuple[Sequence[Event], frozenset[str]]:
+    """Parses a file of events; returns them with the counts that its driver did not make. Raises StoreError."""
+    events: list[Event] = []
+    uncounted: frozenset[str] = frozenset()
+    for number, line in lines(file):
+        events.append(read_event(line, f"{file}:{number}"))
+        if isinstance(events[-1], Totals):
+            uncounted = migrate.find_uncounted(from_json(line))
+    return events, uncounted
 
 
 def group_events(events: Sequence[Event]) -> IterationRecords:
@@ -91,14 +112,21 @@ def group_events(events: Sequence[Event]) -> IterationRecords:
 
 def read_event(line: bytes, place: str) -> Event:
     """An event from its line, of this or an older driver; raises StoreError that names the place."""
-    _refuse_odd_numbers(line, place)
     try:
-        return EVENT.validate_json(line)
+        return parse_event(line, place)
     except ValidationError as error:
         try:
             return EVENT.validate_python(migrate.event(from_json(line)))
         except (ValueError, AttributeError, KeyError, TypeError):
             raise StoreError(f"{place} is not a valid event: {first_problem(error)}.") from None
+
+
+def parse_event(line: bytes, place: str) -> Event:
+    """An event from its line, of a driver of this version. Raises ValidationError, and StoreError for figures that are
+    not numbers.
+    """
+    _refuse_odd_numbers(line, place)
+    return EVENT.validate_json(line)
 
 
 def _refuse_odd_numbers(line: bytes, place: str) -> None:
