@@ -17,11 +17,11 @@ from loadstone.model.profile import Phases
 from loadstone.model.records.units import to_nanoseconds
 from loadstone.model.workload import Workload
 from loadstone.model.workload.mix import END, MixKind
-from loadstone.run.plan.load import curve_plan, data_sessions, load_plan
+from loadstone.run.plan.load import compile_curve, compile_load, data_sessions
 from loadstone.run.plan.part import Json, Part, Timing
-from loadstone.run.plan.requests import embedded_files, fields_plan, operation_plan
+from loadstone.run.plan.requests import compile_fields, compile_operation, embedded_files
 from loadstone.run.plan.targets import aim_part, source_addresses, target_plan
-from loadstone.run.plan.values import DataSize, value_plan
+from loadstone.run.plan.values import DataSize, compile_value
 from loadstone.workloads.scaling import rows
 from loadstone.workloads.shares import shares
 
@@ -100,17 +100,17 @@ def _part(part: Part, phases: Phases) -> Json:
         remedy = "Set operations_per_session in its mix, or use --sessions."
         raise UsageError(f"User sessions of `{workload.name}` never end, so they cannot arrive at a rate. {remedy}")
     return {
-        "load": load_plan(part.load, phases, owners),
+        "load": compile_load(part.load, phases, owners),
         "workload": {
             "name": workload.name,
-            "values": [value_plan(name, value, size, index) for name, value in workload.values.items()],
-            "operations": [operation_plan(workload, name) for name in workload.operations],
+            "values": [compile_value(name, value, size, index) for name, value in workload.values.items()],
+            "operations": [compile_operation(workload, name) for name in workload.operations],
             "states": [
                 {
                     "name": name,
                     "operation": operations[state.operation],
                     "pause": "none" if name in workload.pacing.no_pause_before else "drawn",
-                    "set": fields_plan(state.set),
+                    "set": compile_fields(state.set),
                     "when": list(state.when),
                     "least_pause_ns": to_nanoseconds(workload.pacing.least_s.get(name, 0)),
                 }
@@ -126,7 +126,7 @@ def _part(part: Part, phases: Phases) -> Json:
             "connections": workload.connections.model_dump(),
             "mailboxes": None if workload.mailboxes is None else workload.mailboxes.model_dump(mode="json"),
         },
-        "curve": None if part.curve is None else curve_plan(part.curve),
+        "curve": None if part.curve is None else compile_curve(part.curve),
     }
 
 

@@ -21,7 +21,7 @@ def data_sessions(workload: Workload, load: Load, phases: Phases) -> int:
     return max(1, math.ceil(load.peak_per_s(phases.steady_s) * visit_s))
 
 
-def load_plan(load: Load, phases: Phases, owners: int) -> Json:
+def compile_load(load: Load, phases: Phases, owners: int) -> Json:
     """The load of a workload whose data is for so many sessions."""
     if isinstance(load, Population):
         stages = [] if load.is_even else [_session_stage(stage) for stage in load.steady_stages(phases.steady_s)]
@@ -52,7 +52,7 @@ def _process(process: ArrivalProcess) -> Json:
     return {"kind": process.kind, **({parameter: process.scatter} if parameter else {})}
 
 
-def curve_plan(curve: RateCurve) -> Json:
+def compile_curve(curve: RateCurve) -> Json:
     """How a load varies, even without steps of its own."""
     return {
         "step_ns": to_nanoseconds(curve.step_s),

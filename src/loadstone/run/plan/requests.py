@@ -16,7 +16,7 @@ from loadstone.model.workload.operation import (
 from loadstone.run.plan.part import Json
 
 
-def operation_plan(workload: Workload, name: str) -> Json:
+def compile_operation(workload: Workload, name: str) -> Json:
     """An operation without the scheme and the address of its target, whose holes are left."""
     operation = workload.operations[name]
     return {
@@ -50,7 +50,7 @@ def _request(workload: Workload, request: Request, name: str) -> Json:
         "query": _pairs(request.query),
         "form": _pairs(request.form),
         "body": request.body,
-        "headers": fields_plan(headers_of(workload, request)),
+        "headers": compile_fields(headers_of(workload, request)),
         "redirects": request.redirects,
         "expect": {
             "status": list(checks.status if request.status is None else request.status),
@@ -65,7 +65,7 @@ def _request(workload: Workload, request: Request, name: str) -> Json:
             ],
         },
         "extract": [extract.planned() for extract in request.extract],
-        "set": fields_plan(request.set),
+        "set": compile_fields(request.set),
     }
 
 
@@ -73,7 +73,7 @@ def _pairs(fields: Fields) -> list[Json]:
     return [{"name": name, "value": text} for name, text in pairs_of(fields)]
 
 
-def fields_plan(table: Mapping[str, str]) -> list[Json]:
+def compile_fields(table: Mapping[str, str]) -> list[Json]:
     """Names with their values, in order."""
     return [{"name": name, "value": value} for name, value in table.items()]
 

@@ -39,7 +39,7 @@ class DataSize:
         return fixed if fixed is not None else max(1, round((per_session or 0) * self.sessions))
 
 
-def value_plan(name: str, value: Value, size: DataSize, index: dict[str, int]) -> Json:
+def compile_value(name: str, value: Value, size: DataSize, index: dict[str, int]) -> Json:
     """A named generator; `index` has the places of states by name. Raises UsageError for a table that is too short."""
     redraw = value.redraw
     scope = redraw if isinstance(redraw, str) else "states"
