@@ -15,7 +15,7 @@ from loadstone.model.tile import TILE_SECTIONS, Size
 from loadstone.model.workload.values import Value
 from loadstone.platforms.kind import EVERY
 from loadstone.platforms.registry import platform_kinds
-from loadstone.study.parameters import OF_PROGRAMS, PARAMETERS
+from loadstone.study.parameters import OF_PROGRAMS, PARAMETERS, PROGRAM_PARAMETER, ROLE_PARAMETER
 from loadstone.study.registry import study_kinds
 from loadstone.study.sections import DriverSection, LoadEntry, ProfileSection, ServerSection, StudyHeader, TargetSection
 from loadstone.workloads.catalogue import ENTRIES, OPTIONAL_SECTIONS, WORKLOAD_SECTIONS
@@ -143,7 +143,11 @@ def study_file() -> Iterator[str]:
     rows = [(code(name), sentence(each.about)) for name, each in PARAMETERS.items() if not name.startswith(OF_PROGRAMS)]
     yield table(
         ("parameter", "values"),
-        [*rows, (code(f"{OF_PROGRAMS}PROGRAM.SETTING"), "A setting of a program ([list](settings.md)).")],
+        [
+            *rows,
+            (code(ROLE_PARAMETER), "A setting of the machine of a role, as `machine.db.cpus`, or of one copy of it."),
+            (code(PROGRAM_PARAMETER), "A setting of a program ([list](settings.md))."),
+        ],
     )
 
 

@@ -13,7 +13,7 @@ from loadstone.model.machine import MachineSpec
 from loadstone.model.profile import find_profile
 from loadstone.model.program_settings import merge_settings
 from loadstone.model.reading import from_settings
-from loadstone.model.selector import RoleSettings, split_selector, write_selector
+from loadstone.model.selector import RoleSettings, merge_roles, split_selector, write_selector
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
@@ -23,6 +23,8 @@ from loadstone.platforms.roles import of_role
 from loadstone.run.spec import RunSpec, WorkloadLoad
 
 MOST_MACHINES = 4096
+SIZES_OF_FRONT = ("cpus", "platform")
+"""Settings of the front's machine that the number of its threads follows."""
 
 
 @dataclass(frozen=True)
@@ -135,11 +137,37 @@ def change_machine(field: str, spec: RunSpec, value: object) -> RunSpec:
     machine = changed_machine(spec.placement.machine, **{field: value})
     roles = _fitting_roles(spec, machine) if field == "platform" else spec.placement.roles
     changed = replace(spec, placement=replace(spec.placement, machine=machine, roles=roles))
-    if field in ("cpus", "platform") and isinstance(spec.system, Reference):
-        front = of_role(machine, roles, find_front(spec.system, spec.need))
-        threads = front.cpus or (spec.system.threads if platform_kind(front.platform).shares_host else 1)
-        return replace(changed, system=replace(spec.system, threads=threads))
-    return changed
+    return _with_front_threads(changed) if field in SIZES_OF_FRONT else changed
+
+
+def change_role(selector: str, field: str, spec: RunSpec, value: object) -> RunSpec:
+    """A setting of the machine of a role, or of one copy of it. CPUs of the front bring as many threads. Raises
+    UsageError.
+    """
+    number, role = split_selector(selector)
+    _refuse_copies(spec, role, number, field)
+    roles = merge_roles(spec.placement.roles, {selector: {field: value}})
+    changed = replace(spec, placement=replace(spec.placement, roles=roles))
+    is_front = not number and role == write_selector(find_front(spec.system, spec.need))
+    return _with_front_threads(changed) if is_front and field in SIZES_OF_FRONT else changed
+
+
+def _with_front_threads(spec: RunSpec) -> RunSpec:
+    """Returns the run with a thread of the reference server for each CPU of its front."""
+    if not isinstance(spec.system, Reference):
+        return spec
+    front = of_role(spec.placement.machine, spec.placement.roles, find_front(spec.system, spec.need))
+    threads = front.cpus or (spec.system.threads if platform_kind(front.platform).shares_host else 1)
+    return replace(spec, system=replace(spec.system, threads=threads))
+
+
+def _refuse_copies(spec: RunSpec, role: str, number: str, field: str) -> None:
+    """Raises UsageError where the setting of a copy would replace the one of its role that is varied."""
+    for selector, settings in spec.placement.roles.items():
+        copy, other = split_selector(selector)
+        if not number and copy and other == role and field in settings:
+            reason = f"`{selector}.{field}` is set and has priority"
+            raise UsageError(f"`machine.{role}.{field}` cannot be varied: {reason}. Remove `{selector}.{field}`.")
 
 
 def _fitting_roles(spec: RunSpec, machine: MachineSpec) -> RoleSettings:

@@ -16,6 +16,7 @@ from loadstone.model.errors import UsageError
 from loadstone.model.fault import PlannedFault, read_fault
 from loadstone.model.load import MOST_PER_S, MOST_SESSIONS, ArrivalProcess
 from loadstone.model.reading import FileTable, Flag, RefusalError, find_refusal, list_flags, refusing, suggest
+from loadstone.model.selector import normalize_selector
 from loadstone.model.system import Station
 from loadstone.model.target import Target
 from loadstone.platforms.registry import machine_kind, platform_kinds
@@ -41,6 +42,8 @@ LoadKind = Annotated[
 
 OF_PROGRAMS = "set."
 """Names of the parameters that are settings of programs begin so."""
+OF_MACHINES = "machine"
+"""Names of the parameters that are settings of machines begin so: of all, or of a role or one copy of it."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Parameter:
 @cache
 def _adapter(name: str) -> TypeAdapter[Any]:
     """What checks the values of a parameter; compiled when the first is read."""
-    return TypeAdapter(PARAMETERS[name].kind)
+    return TypeAdapter(parameter(name).kind)
 
 
 def apply(spec: RunSpec, settings: Mapping[str, SettingValue]) -> RunSpec:
@@ -85,9 +88,33 @@ def apply(spec: RunSpec, settings: Mapping[str, SettingValue]) -> RunSpec:
 
 def parameter(name: str) -> Parameter:
     """A parameter by name; raises UsageError for an unknown one."""
-    if name not in PARAMETERS:
-        raise UsageError(f"There is no parameter `{name}`. {suggest(name, set(PARAMETERS))}")
-    return PARAMETERS[name]
+    known = find_parameter(name)
+    if known is None:
+        of_role = {f"{name.rpartition('.')[0]}.{key}" for key in machine_kind().model_fields if is_of_role(name)}
+        raise UsageError(f"There is no parameter `{name}`. {suggest(name, set(PARAMETERS) | of_role)}")
+    return known
+
+
+def find_parameter(name: str) -> Parameter | None:
+    """Returns a parameter by name, None for an unknown one."""
+    return PARAMETERS.get(name) or _find_of_role(name)
+
+
+def is_of_role(name: str) -> bool:
+    """Returns whether a name is that of a machine's setting by role, as `machine.db.cpus`, or by copy and role."""
+    return name.startswith(f"{OF_MACHINES}.") and name.count(".") in (2, 3)
+
+
+@cache
+def _find_of_role(name: str) -> Parameter | None:
+    """Returns the parameter of a role's machine, by the short name of the role; None for an unknown setting."""
+    selector, _, key = name.removeprefix(f"{OF_MACHINES}.").rpartition(".")
+    info = machine_kind().model_fields.get(key)
+    if not is_of_role(name) or info is None:
+        return None
+    selector = normalize_selector(selector)
+    change = partial(changes.change_role, selector, key)
+    return Parameter(f"{OF_MACHINES}.{selector}.{key}", str(info.description), _kind_of(info), change)
 
 
 def has_load(names: Iterable[str]) -> bool:
@@ -186,7 +213,7 @@ PARAMETERS = {
             partial(changes.change_machine, "platform"),
         ),
         Parameter("machines", "number of machines and CPUs of each, such as 2x4", _GRID, changes.change_machines),
-        *_of_machine("machine", changes.change_machine),
+        *_of_machine(OF_MACHINES, changes.change_machine),
         *_of_machine("backend", changes.change_backend),
         *_of_services(),
         *_of_programs(),
@@ -228,5 +255,11 @@ PARAMETERS = {
     )
 }
 """All parameters by name."""
-NAMED_PARAMETERS = [*(name for name in PARAMETERS if not name.startswith(OF_PROGRAMS)), f"{OF_PROGRAMS}PROGRAM.SETTING"]
+ROLE_PARAMETER, PROGRAM_PARAMETER = f"{OF_MACHINES}.ROLE.SETTING", f"{OF_PROGRAMS}PROGRAM.SETTING"
+"""Names for people of all settings of the machines of roles, and of programs."""
+NAMED_PARAMETERS = [
+    *(name for name in PARAMETERS if not name.startswith(OF_PROGRAMS)),
+    ROLE_PARAMETER,
+    PROGRAM_PARAMETER,
+]
 """Names for people, with one for all settings of programs, of which docs/reference/settings.md has the list."""

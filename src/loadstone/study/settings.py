@@ -10,7 +10,7 @@ from pydantic import PlainSerializer, PlainValidator
 
 from loadstone.model.errors import UsageError
 from loadstone.model.load import ArrivalProcess
-from loadstone.study.parameters import PARAMETERS, Point, RunSettings, SettingValue, parameter
+from loadstone.study.parameters import Point, RunSettings, SettingValue, find_parameter, parameter
 
 
 def read_settings(text: str) -> dict[str, str]:
@@ -79,8 +79,9 @@ def _read_stored(stored: Any) -> RunSettings:
 
 
 def _read_value(name: str, value: Any) -> SettingValue:
+    known = find_parameter(name)
     try:
-        read: SettingValue = PARAMETERS[name].read(value) if name in PARAMETERS else value
+        read: SettingValue = value if known is None else known.read(value)
     except UsageError:
         return str(value)
     return read

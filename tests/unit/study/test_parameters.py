@@ -15,14 +15,15 @@ from loadstone.model.machine import Placement
 from loadstone.model.profile import PROFILES
 from loadstone.model.system import Reference, Station
 from loadstone.model.target import Addresses, Endpoint, Target
+from loadstone.platforms.registry import read_machine
 from loadstone.run.spec import RunSpec, WorkloadLoad
-from loadstone.run.workload_run import is_shipped
+from loadstone.run.workload_run import WorkloadRun, is_shipped
 from loadstone.study.base import WorkloadRuns
 from loadstone.study.changes import MachineGrid
 from loadstone.study.file import read_study
 from loadstone.study.kinds.search.section import SearchSection
 from loadstone.study.kinds.sweep.section import SweepSection
-from loadstone.study.parameters import PARAMETERS, apply
+from loadstone.study.parameters import apply, parameter
 from loadstone.study.registry import file_sections
 from loadstone.study.resolve import resolve
 from loadstone.study.settings import (
@@ -41,6 +42,7 @@ SPEC = RunSpec(
 STATION = RunSpec(
     "test", (WorkloadLoad(load("static"), Population(1)),), PROFILES["demo"], 1, 1, Station(), Path("results")
 )
+BOOKS = replace(SPEC, parts=(WorkloadLoad(load("bookstore"), Population(4)),))
 
 
 def test_settings_change_the_specification_they_are_applied_to() -> None:
@@ -77,6 +79,41 @@ def test_a_setting_that_a_role_has_is_not_varied(name: str, selector: str) -> No
         apply(spec, {name: "4"})
     other = "backend.cpus" if selector != "backend" else "machine.cpus"
     assert apply(spec, {other: "4"}).placement.roles == spec.placement.roles
+
+
+def planned_cpus(spec: RunSpec) -> dict[str, int | None]:
+    """CPUs of each machine of a run, by its name."""
+    return {str(machine.name): machine.spec.cpus for machine in WorkloadRun(spec).plan_machines()}
+
+
+def test_the_machine_of_a_role_or_of_one_copy_is_varied_alone() -> None:
+    placed = replace(BOOKS, placement=Placement(read_machine("platform=vm,count=2,cpus=2")))
+    varied = apply(placed, {"machine.db.cpus": "4", "machine.2.app.cpus": "3"})
+    assert planned_cpus(varied) == {"app-1": 2, "app-2": 3, "database": 4}
+    assert varied.system == placed.system, "the threads of the front are as before"
+    assert apply(varied, {"machine.db.cpus": "1"}).placement.roles["db"] == {"cpus": 1}
+    assert parameter("machine.database.cpus").name == "machine.db.cpus"
+
+
+def test_cpus_of_the_fronts_role_bring_as_many_threads() -> None:
+    changed = apply(SPEC, {"machine.web.cpus": "3"})
+    assert changed.system == Reference(3)
+    assert planned_cpus(changed) == {"web": 3, "backend": None}
+
+
+def test_a_role_whose_copy_has_the_setting_is_not_varied() -> None:
+    spec = replace(SPEC, placement=Placement(roles={"1.web": {"cpus": 2}}))
+    with pytest.raises(UsageError, match=r"`machine.web.cpus` cannot be varied: `1.web.cpus` is set"):
+        apply(spec, {"machine.web.cpus": "4"})
+
+
+def test_unknown_machines_and_settings_are_named() -> None:
+    with pytest.raises(UsageError, match=r"no parameter `machine.db.cpu`. Did you mean `machine.db.cpus`"):
+        parameter("machine.db.cpu")
+    with pytest.raises(UsageError, match="Expected: "):
+        parameter("machine.db.cpus").read("0")
+    with pytest.raises(UsageError, match=r"There is no machine `db` in this system\. There are: web, backend"):
+        WorkloadRun(apply(SPEC, {"machine.db.cpus": "2"})).check()
 
 
 def test_rates_stations_and_targets_are_settings_as_well() -> None:
@@ -126,6 +163,8 @@ WRITTEN = {
     "target": ("http://a:80+https://a:443", ("http://a:80", "https://a:443")),
     "database": ("postgresql", "postgresql"),
     "machine.cpus": ("2", 2),
+    "machine.db.cpus": ("2", 2),
+    "machine.2.web.pin": ("4-7", "4-7"),
     "station.service": ("0.004", 0.004),
     "pause": ("1", 1.0),
 }
@@ -134,9 +173,9 @@ WRITTEN = {
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_setting_is_a_value_in_memory_and_its_text_in_a_stored_answer(name: str) -> None:
     text, value = WRITTEN[name]
-    assert PARAMETERS[name].read(text) == value
-    assert write_value(PARAMETERS[name].read(text)) == text
-    assert PARAMETERS[name].read(value) == value
+    assert parameter(name).read(text) == value
+    assert write_value(parameter(name).read(text)) == text
+    assert parameter(name).read(value) == value
     stored: TypeAdapter[Any] = TypeAdapter(StoredSettings)
     assert stored.dump_json({name: value}).decode() == json.dumps({name: text}, separators=(",", ":"))
     assert stored.validate_json(stored.dump_json({name: value})) == {name: value}
