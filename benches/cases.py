@@ -28,7 +28,7 @@ from loadstone.model.load import Arrivals, Population
 from loadstone.model.profile import Phases
 from loadstone.model.records.events import EVENT
 from loadstone.model.target import Target
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.run.simulate import server_model
 from loadstone.store.figures import figures_of
 from loadstone.store.records import group_events
@@ -300,7 +300,7 @@ def virtual(setting: Setting) -> Json:
     found: Json = {"unit": "", "sessions": {}}
     workload = load_workload("banking")
     for count in (1_000, 10_000, 100_000, 1_000_000):
-        plan = make_plan([Part(workload, Population(count))], Timing(Phases(180, 300, 600, 0)))
+        plan = make_plan([WorkloadLoad(workload, Population(count))], Timing(Phases(180, 300, 600, 0)))
         given = json.dumps({"plan": plan, "server": server_model(workload, None)}).encode()
         cost = execute([programs.driver(), "simulate"], given=given)
         performed = json.loads(cost.output)["operations_performed"]

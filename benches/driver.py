@@ -13,7 +13,7 @@ from loadstone.host.programs import driver
 from loadstone.model.load import Load, Population
 from loadstone.model.profile import Phases
 from loadstone.model.target import Target
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.workloads import load as load_workload
 from loadstone.workloads.catalogue import HERE
 
@@ -58,7 +58,7 @@ def play(
     workload: Path | str, load: Load, phases: Phases, target: Target, log_starts: int = 0, seed: int = 1
 ) -> tuple[Cost, list[Json]]:
     """Runs the driver on the generator's core; what it cost and its events."""
-    plan = make_plan([Part(load_workload(str(workload)), load, (target,))], Timing(phases, seed), log_starts)
+    plan = make_plan([WorkloadLoad(load_workload(str(workload)), load, (target,))], Timing(phases, seed), log_starts)
     cost = execute([driver(), "run"], given=json.dumps(plan).encode())
     return cost, [json.loads(line) for line in cost.output.splitlines()]
 

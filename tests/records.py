@@ -43,7 +43,7 @@ from loadstone.model.records.manifest import (
 )
 from loadstone.model.records.workload_id import WorkloadId
 from loadstone.run.criteria import make_criteria
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.store.folder import ResultFolder
 from loadstone.store.histograms import DIGITS, HIGHEST_US, LOWEST_US
 from loadstone.workloads import load
@@ -246,7 +246,7 @@ def result_folder(results: Path, events: Sequence[Event], status: Status = Statu
     """A result folder of a one-iteration banking run with the given driver events."""
     folder = ResultFolder.create(results, manifest())
     run = folder.run("banking", 1)
-    run.write("plan.json", make_plan([Part(load("banking"), Population(10))], Timing(PROFILES["demo"].phases)))
+    run.write("plan.json", make_plan([WorkloadLoad(load("banking"), Population(10))], Timing(PROFILES["demo"].phases)))
     with run.lines("events.jsonl") as lines:
         for event in events:
             lines.write(EVENT.dump_json(event).decode() + "\n")

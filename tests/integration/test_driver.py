@@ -22,7 +22,7 @@ from loadstone.model.figures import IterationFigures
 from loadstone.model.load import Arrivals, Load, Population
 from loadstone.model.profile import Phases
 from loadstone.run.executor import DriverJob, Executor
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import read_iteration
 from loadstone.testbed import Testbed
@@ -49,7 +49,7 @@ def play(
     testbed: Testbed, workload: Path, load: Load, phases: Phases, freeze: bool = False
 ) -> tuple[IterationFigures, float]:
     """Plays a workload; with `freeze`, stops the web server for a second in the middle and says for how long it was."""
-    plan = make_plan([Part(load_workload(str(workload)), load, testbed.targets)], Timing(phases))
+    plan = make_plan([WorkloadLoad(load_workload(str(workload)), load, testbed.targets)], Timing(phases))
     stopped_s = 0.0
 
     async def run() -> None:

@@ -24,7 +24,7 @@ from loadstone.model.system import Reference
 from loadstone.model.target import Target
 from loadstone.model.workload import ServerNeeds
 from loadstone.run.executor import DriverJob, Executor
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.services.kinds import nginx_php
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import read_iteration
@@ -197,7 +197,7 @@ def test_a_run_of_it_finds_nothing_wrong(service: Served, tmp_path: Path) -> Non
     hurried("banking", tmp_path, has_lines=False)
     folder = tmp_path / "banking-1"
     folder.mkdir()
-    part = Part(load(str(tmp_path / "banking")), Population(SESSIONS), service.testbed.targets)
+    part = WorkloadLoad(load(str(tmp_path / "banking")), Population(SESSIONS), service.testbed.targets)
     plan = make_plan([part], Timing(Phases(0.5, 0.5, 3, 0.5)))
     job = DriverJob("bank", plan, {"banking": RunFolder(folder)})
     executor = Executor(service.testbed, lambda event: None)

@@ -16,7 +16,7 @@ from loadstone.model.profile import Phases
 from loadstone.model.records.result import Iteration
 from loadstone.model.system import Station, UserSpread
 from loadstone.run.executor import DriverJob, Executor
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import read_iteration
 from loadstone.study.queueing import Centre, closed, open_wait_s
@@ -49,7 +49,7 @@ def one_page(folder: Path, pacing: str, mix: str = "", limits: str = "good_s = 2
 def rehearse(folder: Path, station: Station, load: Load, phases: Phases) -> Iteration:
     run = folder / f"{folder.name}-1"
     run.mkdir()
-    plan = make_plan([Part(load_workload(str(folder)), load)], Timing(phases))
+    plan = make_plan([WorkloadLoad(load_workload(str(folder)), load)], Timing(phases))
 
     async def play() -> None:
         job = DriverJob("page", plan, {folder.name: RunFolder(run)})
@@ -161,7 +161,7 @@ def test_real_cycles_are_measured_and_judged(tmp_path: Path) -> None:
     folder = one_page(tmp_path / "paced", 'kind = "cycle"\nmean_s = 0.2\ndistribution = "exponential"')
     with up(Station(workers=50, service=0.002, spread=UserSpread.FIXED), tmp_path) as testbed:
         plan = make_plan(
-            [Part(load_workload(str(folder)), Population(20), testbed.targets)], Timing(Phases(0.5, 0.5, 3, 0))
+            [WorkloadLoad(load_workload(str(folder)), Population(20), testbed.targets)], Timing(Phases(0.5, 0.5, 3, 0))
         )
         run = folder / "paced-1"
         run.mkdir()

@@ -28,10 +28,11 @@ from loadstone.model.workload import Workload
 from loadstone.model.workload.mix import MixKind
 from loadstone.model.workload.operation import Operation, RateLimit
 from loadstone.run.driver import check_plan
-from loadstone.run.plan import Part, Timing, embedded_files, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, embedded_files, make_plan
 from loadstone.run.verify import USERS, Verified, verify
 from loadstone.workloads import load, shipped
-from loadstone.workloads.importers.correlation import CREDENTIALS, Place
+from loadstone.workloads.importers.correlated import Place
+from loadstone.workloads.importers.correlation import CREDENTIALS
 from loadstone.workloads.importers.from_har import Recording, recorded
 from loadstone.workloads.importers.from_openapi import from_openapi
 from loadstone.workloads.importers.imported import Imported
@@ -91,7 +92,7 @@ def check(name: Annotated[str, typer.Argument(help="Workload to check (folder or
         from loadstone.run.tool_job import read_tool_settings  # loads numpy, which no other workload needs
 
         read_tool_settings(workload.tool)
-    check_plan(make_plan([Part(workload, Population(1))], Timing(Phases(0, 0, 1, 0))))
+    check_plan(make_plan([WorkloadLoad(workload, Population(1))], Timing(Phases(0, 0, 1, 0))))
     out.print(f"{workload.folder / 'workload.toml'}: no problem, {len(workload.operations)} operations")
     _print_variables(workload)
     if workload.pacing.kind == "think" and workload.pacing.mean_s > 0 and shares(workload).paused <= 0:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from loadstone.judge.chance import MIX_LEVEL, SURE, share_tests
 from loadstone.judge.check import PUBLISHED, WEB_WORKLOADS_SOURCE, at_least, at_most, if_disclosed, withdrawn
 from loadstone.judge.deviation import Deviation, deviation, deviation_from
-from loadstone.model.figures import Blame, Criteria, DrawnPause, IterationFigures
+from loadstone.model.drawn_pause import DrawnPause
+from loadstone.model.figures import Blame, Criteria, IterationFigures
 from loadstone.model.profile import Rigor
 from loadstone.model.records.check import Check, CheckId, Weight
 

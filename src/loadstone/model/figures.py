@@ -1,11 +1,11 @@
 """What one iteration measured, as plain records: the judge's and the report's only view of a run. Times in seconds."""
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TypeVar
 
+from loadstone.model.drawn_pause import DrawnPause
 from loadstone.model.profile import Rigor
 from loadstone.model.records.events import ConnectionStats, OperationCounts, OperationTally, SessionCounts
 from loadstone.model.records.workload_id import WorkloadId
@@ -275,29 +275,6 @@ class StoredFigures:
 
     figures: IterationFigures
     schema: int = FIGURES_SCHEMA
-
-
-@dataclass(frozen=True)
-class DrawnPause:
-    """The declared distribution of pauses."""
-
-    distribution: str
-    """`exponential`, `uniform` (0 to twice the mean) or `fixed`."""
-    mean_s: float
-    """Mean before the cut-off."""
-    cap_s: float | None = None
-
-    def share_below(self, seconds: float) -> float:
-        """The share of pauses that are shorter than this."""
-        if self.cap_s is not None and seconds > self.cap_s:
-            return 1.0
-        match self.distribution:
-            case "exponential":
-                return 1 - math.exp(-max(0.0, seconds) / self.mean_s)
-            case "uniform":
-                return min(1.0, max(0.0, seconds) / (2 * self.mean_s))
-            case _:
-                return float(seconds > self.mean_s)
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 import math
 from dataclasses import dataclass
 
+from loadstone.model.drawn_pause import DrawnPause
 from loadstone.model.figures import (
     DRIVER_CPU_PCT,
     FOREIGN_CPU_PCT,
     LAG_SHARE,
     CountLimit,
     Criteria,
-    DrawnPause,
     OwnLimits,
     PercentileLimit,
 )
@@ -20,8 +20,8 @@ from loadstone.model.workload import CountRule, Pacing, Workload
 from loadstone.model.workload.operation import Operation, RateLimit, TimeLimit
 from loadstone.model.workload.values import TableValues
 from loadstone.workloads.catalogue import is_shipped_folder
-from loadstone.workloads.check import holes
 from loadstone.workloads.shares import Shares, dispersion, shares
+from loadstone.workloads.templates import holes
 
 
 @dataclass(frozen=True)

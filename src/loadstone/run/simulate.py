@@ -8,7 +8,7 @@ from loadstone.model.profile import PROFILES, Phases
 from loadstone.model.records.simulation import Simulated
 from loadstone.model.workload import Workload
 from loadstone.run.driver import simulate as play
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 
 ServerModel = dict[str, Any]
 """A modelled server, as `schemas/simulation.json` says."""
@@ -23,7 +23,7 @@ async def simulate(
     """Plays `seconds` of steady state, led in by the full profile's ramp-up and warm-up. Raises UsageError."""
     lead = PROFILES["full"].phases
     phases = Phases(lead.ramp_up_s, lead.warm_up_s, seconds, 0)
-    plan = make_plan([Part(workload, load)], Timing(phases, seed, threads))
+    plan = make_plan([WorkloadLoad(workload, load)], Timing(phases, seed, threads))
     return await play({"plan": plan, "server": server_model(workload, server)})
 
 

@@ -9,13 +9,14 @@ from pathlib import Path
 from loadstone.model.errors import UsageError
 from loadstone.model.fault import PlannedFault
 from loadstone.model.fleet import FleetSpec
-from loadstone.model.load import Load, Population
+from loadstone.model.load import Population
 from loadstone.model.machine import PLAIN, Placement
 from loadstone.model.profile import Phases, Profile
 from loadstone.model.system import Clock, System
 from loadstone.model.topology import topology_of
-from loadstone.model.workload import ServerNeeds, Workload
+from loadstone.model.workload import ServerNeeds
 from loadstone.run.criteria import DRIVER_LIMITS, DriverLimits
+from loadstone.run.plan import WorkloadLoad as WorkloadLoad
 from loadstone.run.plan import data_sessions
 from loadstone.workloads.scaling import rows
 
@@ -44,17 +45,10 @@ class Joining:
         return ("--listen", self.address, "--joining", str(self.drivers), *merging)
 
 
-@dataclass(frozen=True)
-class WorkloadLoad:
-    """One workload and how much of it is played."""
-
-    workload: Workload
-    load: Load
-
-    def rows(self, phases: Phases) -> dict[str, int]:
-        """What its application's database is filled with, by table."""
-        fixed = {name: int(count) for name, count in self.workload.scale.items()}
-        return fixed | rows(self.workload, data_sessions(self.workload, self.load, phases))
+def count_rows(part: WorkloadLoad, phases: Phases) -> dict[str, int]:
+    """Returns what the database of a workload's application is filled with, by table."""
+    fixed = {name: int(count) for name, count in part.workload.scale.items()}
+    return fixed | rows(part.workload, data_sessions(part.workload, part.load, phases))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +110,7 @@ class RunSpec(DeploymentSpec):
             need,
             max(1, math.ceil(sessions / (topology_of(need).users_per_rate or sessions))),
             directories=max(int(part.workload.scale.get("directories", 1)) for part in self.parts),
-            rows={name: count for part in self.parts for name, count in part.rows(self.profile.phases).items()},
+            rows={name: count for part in self.parts for name, count in count_rows(part, self.profile.phases).items()},
             mechanisms=tuple(mechanism for part in self.parts for mechanism in part.workload.header.mechanisms),
         )
 

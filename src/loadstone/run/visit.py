@@ -11,7 +11,7 @@ from loadstone.model.target import Target
 from loadstone.model.workload import Workload
 from loadstone.run import preflight
 from loadstone.run.driver import DriverDocument, check_plan, driving, running
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 
 LONGEST_VISIT_S = 600.0
 """A visit is over by then, or given up."""
@@ -51,7 +51,7 @@ async def visit(workload: Workload, target: Target, seed: int, log: Path) -> Asy
 def visit_plan(workload: Workload, target: Target, seed: int) -> DriverDocument:
     """The plan of one traced visit: a user who arrives at once and never pauses."""
     phases = Phases(ramp_up_s=0, warm_up_s=0, steady_s=LONGEST_VISIT_S, ramp_down_s=0)
-    plan = make_plan([Part(workload, Population(1), (target,))], Timing(phases, seed))
+    plan = make_plan([WorkloadLoad(workload, Population(1), (target,))], Timing(phases, seed))
     (part,) = plan["parts"]
     arrivals = {"kind": "arrivals", "process": {"kind": "constant"}, "path": {"kind": "trace", "at_ns": [1]}}
     load = {**arrivals, "most_sessions": 1, "data_sessions": 1}

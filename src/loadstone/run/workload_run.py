@@ -28,8 +28,8 @@ from loadstone.run.executor import DriverJob
 from loadstone.run.plan import (
     LOGGED,
     Json,
-    Part,
     Timing,
+    WorkloadLoad,
     aim_plan,
     compile_plan,
     data_sessions,
@@ -37,7 +37,7 @@ from loadstone.run.plan import (
     start_plan,
 )
 from loadstone.run.seeds import seed_of_iteration
-from loadstone.run.spec import Beginning, RunSpec, WorkloadLoad
+from loadstone.run.spec import Beginning, RunSpec
 from loadstone.run.tool_job import make_tool_job, refuse_unfit_tool
 from loadstone.services.registry import refuse_unfit
 from loadstone.store.folder import ResultFolder
@@ -58,7 +58,7 @@ class RoundPlan:
 
     def aim(self, targets: tuple[Target, ...]) -> Json:
         """Returns the plan for the machines of the system. Raises UsageError when they lack a side."""
-        return aim_plan(self.compiled, _planned_parts(self.parts, targets), self.phases)
+        return aim_plan(self.compiled, [part.aim(targets) for part in self.parts], self.phases)
 
 
 def compile_round(spec: RunSpec, parts: Parts) -> RoundPlan:
@@ -66,11 +66,7 @@ def compile_round(spec: RunSpec, parts: Parts) -> RoundPlan:
     phases = spec.profile.phases
     logged = LOGGED if spec.fault is not None else 0
     timing = Timing(phases, threads=spec.threads, log_operations=logged)
-    return RoundPlan(parts, phases, compile_plan(_planned_parts(parts, ()), timing))
-
-
-def _planned_parts(parts: Parts, targets: tuple[Target, ...]) -> list[Part]:
-    return [Part(part.workload, part.load, targets) for part in parts]
+    return RoundPlan(parts, phases, compile_plan(parts, timing))
 
 
 @dataclass(frozen=True)
@@ -217,8 +213,7 @@ def _notices(spec: RunSpec, target: Target) -> Iterator[str]:
         yield f"Users show the client certificate {target.identity.certificate}."
     if not target.is_local:
         return
-    parts = _planned_parts(spec.parts, (target,))
-    most = max(source_addresses(part, spec.profile.phases) for part in parts)
+    most = max(source_addresses(part.aim((target,)), spec.profile.phases) for part in spec.parts)
     if most > 1:
         last = f"127.0.0.{most}"
         yield (

@@ -20,7 +20,7 @@ from loadstone.model.workload import Workload
 from loadstone.platforms.registry import changed as changed_machine
 from loadstone.platforms.registry import platform_kind
 from loadstone.platforms.roles import of_role
-from loadstone.run.spec import RunSpec, WorkloadLoad
+from loadstone.run.spec import RunSpec
 
 MOST_MACHINES = 4096
 SIZES_OF_FRONT = ("cpus", "platform")
@@ -47,11 +47,11 @@ class MachineGrid:
 
 
 def _loaded(spec: RunSpec, load: Callable[[Load], Load]) -> RunSpec:
-    return replace(spec, parts=tuple(WorkloadLoad(part.workload, load(part.load)) for part in spec.parts))
+    return replace(spec, parts=tuple(replace(part, load=load(part.load)) for part in spec.parts))
 
 
 def _worked(spec: RunSpec, change: Callable[[Workload], Workload]) -> RunSpec:
-    return replace(spec, parts=tuple(WorkloadLoad(change(part.workload), part.load) for part in spec.parts))
+    return replace(spec, parts=tuple(replace(part, workload=change(part.workload)) for part in spec.parts))
 
 
 def change_sessions(spec: RunSpec, sessions: int) -> RunSpec:

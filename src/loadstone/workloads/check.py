@@ -1,23 +1,20 @@
 """What must hold between the parts of a workload: names that exist, chains that add up, texts that can be filled in."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from loadstone.model.reading import Document, suggest
 from loadstone.model.workload import Workload
-from loadstone.model.workload.mix import END, Mix, MixKind, State
+from loadstone.model.workload.mix import MixKind
 from loadstone.model.workload.operation import EmbeddedFile, Operation, RateLimit, Request, TimeLimit, pairs_of
-from loadstone.model.workload.values import Choice, Exponential, TableValues, Text, Uniform, Value, WordValues, Zipf
+from loadstone.model.workload.values import Choice, Exponential, TableValues, Text, Uniform, WordValues, Zipf
+from loadstone.workloads.check_mix import check_mix
+from loadstone.workloads.templates import TARGET, check_texts, holes, list_extracted_names, list_known_names
 
 ACCEPTED = "gzip, deflate, br, zstd"
 """Content codings as browsers ask for them over TLS, all of which the driver decodes."""
 CODINGS = frozenset(ACCEPTED.split(", ")) | {"identity", "*"}
 
-TARGET = "target"
-"""The value that requests have without declaring it: the address of the site, as `http://shop.example:80`."""
-
-ROW_SLACK = 1e-9
-"""A row of the matrix may pass 1 by this much, for probabilities that binary fractions cannot hold."""
 
 SHORT_FORM = re.compile(r"^(\d+)@(0(?:\.\d+)?|1(?:\.0+)?|\.\d+)$")
 """`size@probability` of an embedded file."""
@@ -28,8 +25,6 @@ DEEPEST_TEXT = 5
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 """What cannot stand in a header's value (RFC 9110, section 5.5)."""
 
-_HOLE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
-
 
 def check(workload: Workload, document: Document) -> None:
     """Notes every problem between sections; sections that could not be read are passed over."""
@@ -37,7 +32,7 @@ def check(workload: Workload, document: Document) -> None:
     _check_values(workload, document)
     for each in (workload, *map(workload.mixed, workload.mixes)):
         if each.mix is not None:
-            _check_mix(each, document)
+            check_mix(each, document)
     if workload.limits is not None and workload.limits.good_s > workload.limits.tolerable_s:
         document.problem(("limits", "good_s"), "is above tolerable_s", "Tolerable includes good; swap them.")
     _check_pacing(workload, document)
@@ -58,71 +53,19 @@ def _check_tool(workload: Workload, document: Document) -> None:
             document.problem(mixed.mix_section, "a tool performs one operation at a time", remedy)
 
 
-def holes(text: str) -> list[str]:
-    """Names of the values a text refers to."""
-    return [match.group(1) for match in _HOLE.finditer(text) if match.group(1) is not None]
-
-
-def filled(text: str, known: Mapping[str, str]) -> str:
-    """A text with these values in place of their holes; all others are left."""
-
-    def put(match: re.Match[str]) -> str:
-        value = known.get(match.group(1) or "")
-        return match.group(0) if value is None else value.replace("{", "{{").replace("}", "}}")
-
-    return _HOLE.sub(put, text)
-
-
-def value_names(values: dict[str, Value]) -> Iterable[str]:
-    """Names that generators fill: their own, or `name.column` for tables."""
-    for name, value in values.items():
-        if isinstance(value, TableValues):
-            yield from (f"{name}.{column}" for column in value.columns)
-        else:
-            yield name
-
-
-def _known_names(workload: Workload) -> set[str]:
-    states = workload.mix.states.values() if workload.mix is not None else ()
-    set_names = {name for state in states for name in state.set}
-    return {*value_names(workload.values), *_extracted_names(workload), *set_names}
-
-
-def _extracted_names(workload: Workload) -> set[str]:
-    """Names of what is known from answers: extracted from them, or set after them."""
-    requests = [request for operation in workload.operations.values() for request in (operation, *operation.around)]
-    return {extract.value for request in requests for extract in request.extract} | {
-        name for request in requests for name in request.set
-    }
-
-
-def _check_texts(document: Document, path: tuple[str, ...], texts: Iterable[str], known: set[str]) -> None:
-    for text in texts:
-        if re.search(r"[{}]", _HOLE.sub("", text)):
-            document.problem(
-                path, f"`{text}` has an unmatched brace", "Write values as {name} and a literal brace as {{."
-            )
-        if not text.isprintable():
-            document.problem(path, f"{text!r} has a control character", "Take out the control character.")
-        for name in holes(text):
-            if name not in known:
-                remedy = suggest(name, known) + " Declare values under [values] or extract them. A literal brace is {{."
-                document.problem(path, f"unknown value `{{{name}}}` in `{text}`", remedy)
-
-
 def _check_operations(workload: Workload, document: Document) -> None:
-    known = _known_names(workload)
+    known = list_known_names(workload)
     if not document.content.get("operations"):
         document.problem(("operations",), "there is no operation", "Add at least one [operations.NAME] with a path.")
     for name, operation in workload.operations.items():
         path = ("operations", name)
-        _check_texts(document, path, _operation_texts(operation), known | {TARGET})
-        _check_texts(document, (*path, "headers"), operation.headers.values(), known | {TARGET})
+        check_texts(document, path, _operation_texts(operation), known | {TARGET})
+        check_texts(document, (*path, "headers"), operation.headers.values(), known | {TARGET})
         _check_request(workload, document, path, operation)
         for side in ("before", "after"):
             for request in getattr(operation, side):
-                _check_texts(document, (*path, side), (*_texts(request), *request.when), known | {TARGET})
-                _check_texts(document, (*path, side), request.headers.values(), known | {TARGET})
+                check_texts(document, (*path, side), (*_texts(request), *request.when), known | {TARGET})
+                check_texts(document, (*path, side), request.headers.values(), known | {TARGET})
                 _check_request(workload, document, (*path, side), request)
         if operation.uploads and (operation.body is not None or operation.method in ("GET", "HEAD")):
             remedy = 'Use method = "POST", and no body.'
@@ -132,11 +75,11 @@ def _check_operations(workload: Workload, document: Document) -> None:
             document.problem((*path, "websocket"), "a WebSocket starts as HTTP/1.1", remedy)
         _check_limit(workload, document, path, operation)
         _check_embedded(workload, document, path, operation)
-    _check_texts(document, ("headers",), workload.headers.values(), known | {TARGET})
+    check_texts(document, ("headers",), workload.headers.values(), known | {TARGET})
     _check_headers(document, ("headers",), workload.headers)
     if workload.checks is not None:
         _check_status(document, ("checks", "status"), workload.checks.status)
-        _check_texts(document, ("checks",), (*workload.checks.contains, *workload.checks.absent), known)
+        check_texts(document, ("checks",), (*workload.checks.contains, *workload.checks.absent), known)
 
 
 def _check_request(workload: Workload, document: Document, path: tuple[str, ...], request: Request) -> None:
@@ -269,12 +212,12 @@ def _check_embedded(workload: Workload, document: Document, path: tuple[str, ...
 
 
 def _check_values(workload: Workload, document: Document) -> None:
-    known, extracted = _known_names(workload), _extracted_names(workload)
+    known, extracted = list_known_names(workload), list_extracted_names(workload)
     states = set(workload.states()) if workload.mix is not None else None
     for name, value in workload.values.items():
         path = ("values", name)
         if isinstance(value, Text):
-            _check_texts(document, path, [value.text], known - {name})
+            check_texts(document, path, [value.text], known - {name})
         if isinstance(value, Choice | TableValues):
             _check_rows(document, path, value)
         if isinstance(value, Uniform | Zipf | Exponential):
@@ -328,115 +271,6 @@ def _check_data(workload: Workload, document: Document) -> None:
             message = f"`{rows.of}` is not declared before it"
             document.problem(("data", name, "of"), message, suggest(rows.of, known) if known else "Declare it first.")
         known.add(name)
-
-
-def _check_mix(workload: Workload, document: Document) -> None:
-    mix, states = workload.mix, workload.states()
-    known, values = {*workload.operations, *mix.states}, _known_names(workload)
-    all_operations = set(document.content.get("operations", {}))
-    for name, state in states.items():
-        if name not in mix.states and name not in all_operations:
-            document.problem(_place_of(workload, name), f"unknown state `{name}`", suggest(name, known | {END}))
-        _check_state(workload, document, name, state, all_operations, values)
-    performed = {state.operation for state in states.values()}
-    for name in workload.operations if workload.tool is None else ():
-        if name not in performed:
-            document.problem(("operations", name), "is never performed", "Name it in the mix, or remove it.")
-    {MixKind.MATRIX: _check_matrix, MixKind.FLAT: _check_flat, MixKind.SEQUENCE: _check_sequence}[mix.kind](
-        workload, document
-    )
-
-
-def _place_of(workload: Workload, state: str) -> tuple[str, ...]:
-    """Where a state is named: in a matrix its own row, or the first row that leads to it."""
-    mix = workload.mix
-    if mix.kind is MixKind.MATRIX:
-        rows = [state] if state in mix.from_ else [name for name, row in mix.from_.items() if state in row]
-        return (*workload.mix_section, "from", *rows[:1])
-    return (*workload.mix_section, "shares" if mix.kind is MixKind.FLAT else "sequence")
-
-
-def _check_state(
-    workload: Workload, document: Document, name: str, state: State, operations: set[str], values: set[str]
-) -> None:
-    if name in workload.mix.states and state.operation not in operations:
-        message = f"state `{name}` has the unknown operation `{state.operation}`"
-        document.problem((*workload.mix_section, "states", name), message, suggest(state.operation, operations))
-    path = (*workload.mix_section, "states", name)
-    _check_texts(document, path, (*state.set.values(), *state.when), values)
-    if workload.mix.kind is not MixKind.SEQUENCE and (state.when or state.repeat > 1):
-        field = "when" if state.when else "repeat"
-        document.problem((*path, field), f"`{field}` is valid only in sequences", "Use probabilities in the matrix.")
-    for text in state.when:
-        _check_condition(workload, document, (*path, "when"), text)
-
-
-def _check_condition(workload: Workload, document: Document, path: tuple[str, ...], text: str) -> None:
-    """It is asked before anything is drawn for the operation."""
-    named = holes(text)
-    if not named:
-        document.problem(path, f"`{text}` is constant", "Name a value, such as {basket}.")
-    for value in (workload.values.get(name.partition(".")[0]) for name in named):
-        if getattr(value, "redraw", "session") != "session":
-            message = f"`{text}` is generated before every operation"
-            document.problem(path, message, 'Use redraw = "session", or an extracted value.')
-
-
-def _check_matrix(workload: Workload, document: Document) -> None:
-    mix, states = workload.mix, workload.states()
-    declared = {*mix.states, *document.content.get("operations", {})}
-    if mix.start is None or mix.start not in states:
-        problem = "start is missing" if mix.start is None else f"start names the unknown state `{mix.start}`"
-        document.problem((*workload.mix_section, "start"), problem, f"Name one of {', '.join(sorted(states))}.")
-    for name in states:
-        row = mix.from_.get(name)
-        if row is None and name not in declared:
-            continue  # already named as unknown
-        if row is None:
-            message = f"state `{name}` can be reached but has no row"
-            document.problem(
-                (*workload.mix_section, "from"), message, f"Add `{name} = {{ ... }}`; {{ end = 1.0 }} ends the session."
-            )
-        elif sum(row.values()) > 1 + ROW_SLACK:
-            message = f"the row sums to {sum(row.values()):.6g}"
-            document.problem(
-                (*workload.mix_section, "from", name),
-                message,
-                "Rows may sum to 1 at most; the rest of the users leave.",
-            )
-
-    endless = sorted(_endless(mix, states))
-    if endless and len(endless) < len(mix.from_):
-        remedy = "Add `end` to a row, or let a row sum to less than 1. Without either in all rows, sessions never end."
-        document.problem((*workload.mix_section, "from"), f"no session ends from {', '.join(endless)}", remedy)
-
-
-def _endless(mix: Mix, states: Iterable[str]) -> set[str]:
-    """States from which a session can never end."""
-    ending = {name for name, row in mix.from_.items() if row.get(END) or sum(row.values()) < 1 - ROW_SLACK}
-    while True:
-        more = {name for name, row in mix.from_.items() if any(row[to] > 0 and to in ending for to in row)} - ending
-        if not more:
-            return {name for name in states if name in mix.from_} - ending
-        ending |= more
-
-
-def _check_flat(workload: Workload, document: Document) -> None:
-    if not workload.mix.shares:
-        document.problem(
-            (*workload.mix_section, "shares"), "a flat mix needs shares", "Add shares = { state = 1, ... }."
-        )
-
-
-def _check_sequence(workload: Workload, document: Document) -> None:
-    if not workload.mix.sequence:
-        document.problem(
-            (*workload.mix_section, "sequence"), "a sequence needs its states", 'Add sequence = ["first", "second"].'
-        )
-    elif workload.states()[workload.mix.sequence[0]].when:
-        message = "the first of a sequence always comes"
-        place = (*workload.mix_section, "states", workload.mix.sequence[0], "when")
-        document.problem(place, message, "Begin with what every user does.")
 
 
 def _check_pacing(workload: Workload, document: Document) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from loadstone.judge.chance import MIX_LEVEL
 from loadstone.judge.rules import checks
-from loadstone.model.figures import DrawnPause, IterationFigures
+from loadstone.model.drawn_pause import DrawnPause
+from loadstone.model.figures import IterationFigures
 from loadstone.model.records.check import Check, CheckId, Outcome
 from loadstone.store.histograms import CURVE
 from tests.records import iteration, operation, small_criteria

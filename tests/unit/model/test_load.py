@@ -18,7 +18,7 @@ from loadstone.model.load import (
     read_trace,
 )
 from loadstone.model.profile import Phases
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.study.file import read_study
 from loadstone.study.registry import file_sections
 from loadstone.workloads import load as load_workload
@@ -114,14 +114,15 @@ def test_a_load_is_given_in_one_way() -> None:
 )
 def test_arrivals_fit_the_drivers_schema(load: Arrivals) -> None:
     plan = make_plan(
-        [Part(load_workload("support"), load), Part(load_workload("static"), Population(3))], Timing(PHASES)
+        [WorkloadLoad(load_workload("support"), load), WorkloadLoad(load_workload("static"), Population(3))],
+        Timing(PHASES),
     )
     jsonschema.validate(plan, PLAN_SCHEMA)
     assert len(plan["parts"]) == 2
 
 
 def test_data_follows_the_sessions_that_arrivals_bring() -> None:
-    plan = make_plan([Part(load_workload("support"), Arrivals((10.0,)))], Timing(PHASES))
+    plan = make_plan([WorkloadLoad(load_workload("support"), Arrivals((10.0,)))], Timing(PHASES))
     # 14.8 pages with 5 s of think time before most of them: about 70 s a visit, 700 sessions at once.
     assert 600 < plan["parts"][0]["load"]["data_sessions"] < 800
 
@@ -133,7 +134,7 @@ def test_sessions_without_an_end_cannot_arrive(tmp_path: Path) -> None:
         '[mix]\nkind = "flat"\nshares = { a = 1 }\n[operations.a]\npath = "/"\n'
     )
     with pytest.raises(UsageError, match="never end"):
-        make_plan([Part(load_workload(str(tmp_path)), Arrivals((1.0,)))], Timing(PHASES))
+        make_plan([WorkloadLoad(load_workload(str(tmp_path)), Arrivals((1.0,)))], Timing(PHASES))
 
 
 def test_the_example_of_open_and_closed_load_is_readable() -> None:

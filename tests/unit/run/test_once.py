@@ -17,9 +17,9 @@ from loadstone.model.target import Target
 from loadstone.model.workload.values import Unique
 from loadstone.run import workload_run
 from loadstone.run.executor import RecordWriter
-from loadstone.run.plan import Part, Timing, compile_plan, start_plan
+from loadstone.run.plan import Timing, WorkloadLoad, compile_plan, start_plan
 from loadstone.run.runner import check
-from loadstone.run.spec import RunSpec, WorkloadLoad
+from loadstone.run.spec import RunSpec
 from loadstone.store import records
 from loadstone.store.folder import ResultFolder, RunFolder
 from loadstone.store.records import read_records
@@ -77,7 +77,7 @@ def test_the_plan_of_a_round_is_compiled_once_for_its_check_and_all_iterations(
 def test_unique_texts_of_two_iterations_differ() -> None:
     workload = load("support")
     marked = replace(workload, values={**workload.values, "mark": Unique(kind="unique")})
-    compiled = compile_plan([Part(marked, Population(5))], Timing(PROFILES["demo"].phases))
+    compiled = compile_plan([WorkloadLoad(marked, Population(5))], Timing(PROFILES["demo"].phases))
     plans = [start_plan(compiled, seed) for seed in (1, 2)]
     salts = {value["salt"] for plan in plans for value in plan["parts"][0]["workload"]["values"] if "salt" in value}
     assert len(salts) == 2

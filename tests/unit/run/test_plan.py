@@ -10,7 +10,7 @@ from loadstone.model.errors import UsageError
 from loadstone.model.load import POISSON, Load, Population, make_load
 from loadstone.model.profile import PROFILES
 from loadstone.model.target import Endpoint, Identity, Target
-from loadstone.run.plan import Json, Part, Timing, make_plan, source_addresses, target_plan
+from loadstone.run.plan import Json, Timing, WorkloadLoad, make_plan, source_addresses, target_plan
 from loadstone.workloads import load as load_workload
 from loadstone.workloads import shipped
 from tests.places import PLAN_SCHEMA
@@ -21,7 +21,7 @@ BOTH = Target(Endpoint("127.0.0.1", 80), Endpoint("127.0.0.1", 443), "PEM")
 
 
 def planned(name: str, target: Target | None = BOTH, load: Load = SESSIONS) -> Json:
-    return make_plan([Part(load_workload(name), load, (target,) if target else ())], TIMING)
+    return make_plan([WorkloadLoad(load_workload(name), load, (target,) if target else ())], TIMING)
 
 
 def workload(name: str, target: Target | None = BOTH) -> Json:
@@ -73,7 +73,7 @@ def test_users_come_from_one_address_unless_more_are_asked_for_or_ports_run_out(
     def sources(target: Target, load: int | str, **connections: int) -> int:
         changed = replace(site, connections=site.connections.model_copy(update=connections))
         wanted = Population(load) if isinstance(load, int) else make_load(None, load, None, POISSON)
-        return source_addresses(Part(changed, wanted, (target,)), TIMING.phases)
+        return source_addresses(WorkloadLoad(changed, wanted, (target,)), TIMING.phases)
 
     assert sources(here, 100) == 1
     assert sources(here, "100") == 1

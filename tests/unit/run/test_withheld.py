@@ -9,7 +9,7 @@ import pytest
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import Phases
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.run.withheld import with_secrets
 from loadstone.workloads import load
 
@@ -43,7 +43,7 @@ def folder_of(folder: Path, declared: str = DECLARED) -> Path:
 
 def plan_of(folder: Path, declared: str = DECLARED) -> dict[str, Any]:
     """The plan of a workload with a password, as it is kept."""
-    parts = [Part(load(str(folder_of(folder, declared))), Population(1))]
+    parts = [WorkloadLoad(load(str(folder_of(folder, declared))), Population(1))]
     return json.loads(json.dumps(make_plan(parts, Timing(Phases(0, 0, 1, 0), 1))))
 
 

@@ -9,7 +9,7 @@ import pytest
 from loadstone.model.target import Target
 from loadstone.run.visit import visit_plan
 from loadstone.workloads import load
-from loadstone.workloads.importers.correlation import Correlated, places
+from loadstone.workloads.importers.correlated import Correlated, places
 from loadstone.workloads.importers.from_har import recorded
 from loadstone.workloads.importers.imported import Imported
 from loadstone.workloads.importers.steps import Leaf

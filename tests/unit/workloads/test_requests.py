@@ -8,7 +8,7 @@ import pytest
 from loadstone.model.errors import StudyError
 from loadstone.model.load import Population
 from loadstone.model.profile import Phases
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.workloads import load
 
 QUERY = """
@@ -30,7 +30,7 @@ def workload(folder: Path, operation: str) -> str:
 
 
 def test_a_query_is_a_post_whose_errors_are_noticed(tmp_path: Path) -> None:
-    plan = make_plan([Part(load(workload(tmp_path, QUERY)), Population(1))], Timing(Phases(0, 0, 1, 0), 1))
+    plan = make_plan([WorkloadLoad(load(workload(tmp_path, QUERY)), Population(1))], Timing(Phases(0, 0, 1, 0), 1))
     (operation,) = plan["parts"][0]["workload"]["operations"]
     assert operation["method"] == "POST"
     assert {"name": "Content-Type", "value": "application/json"} in operation["headers"]
@@ -60,7 +60,7 @@ def test_what_a_query_cannot_have_is_named(changed: str, why: str, tmp_path: Pat
 
 def test_a_request_beside_a_page_is_made_as_often_as_it_says(tmp_path: Path) -> None:
     polled = '[operations.page]\npath = "/"\nafter = [{ path = "/state", repeat = 3 }, { path = "/end" }]\n'
-    plan = make_plan([Part(load(workload(tmp_path, polled)), Population(1))], Timing(Phases(0, 0, 1, 0), 1))
+    plan = make_plan([WorkloadLoad(load(workload(tmp_path, polled)), Population(1))], Timing(Phases(0, 0, 1, 0), 1))
     (operation,) = plan["parts"][0]["workload"]["operations"]
     assert [request["page"]["path"] for request in operation["after"]] == ["/state", "/state", "/state", "/end"]
     counted = polled.replace("repeat = 3", 'repeat = 3, name = "state"')

@@ -13,7 +13,7 @@ from loadstone.model.load import Population
 from loadstone.model.profile import Phases
 from loadstone.model.target import Target
 from loadstone.model.workload.values import Environment
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.workloads import load
 from loadstone.workloads.importers.from_har import Recording, recorded
 from loadstone.workloads.importers.imported import Imported
@@ -51,7 +51,7 @@ def sent(tmp_path: Path, target: str = SITE) -> list[dict[str, Any]]:
     """The requests of the visit as the driver is told them, in their order."""
     workload = load(str(tmp_path))
     timing = Timing(Phases(0, 0, 1, 0), 1)
-    (part,) = make_plan([Part(workload, Population(1), (Target.parse([target]),))], timing)["parts"]
+    (part,) = make_plan([WorkloadLoad(workload, Population(1), (Target.parse([target]),))], timing)["parts"]
     operations = {one["name"]: one for one in part["workload"]["operations"]}
     return [operations[name] for name in workload.mix.sequence]
 

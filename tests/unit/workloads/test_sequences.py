@@ -8,7 +8,7 @@ from loadstone.model.errors import StudyError
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES, Phases
 from loadstone.run.criteria import make_criteria
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares
 
@@ -47,7 +47,7 @@ def workload(folder: Path, old: str = "", new: str = "") -> str:
 
 
 def test_steps_come_as_often_as_declared_and_under_their_condition(tmp_path: Path) -> None:
-    plan = make_plan([Part(load(workload(tmp_path)), Population(1))], Timing(Phases(0, 0, 1, 0), 1))
+    plan = make_plan([WorkloadLoad(load(workload(tmp_path)), Population(1))], Timing(Phases(0, 0, 1, 0), 1))
     planned = plan["parts"][0]["workload"]
     assert planned["mix"]["states"] == [0, 1, 1, 1, 2]
     assert [state["when"] for state in planned["states"]] == [[], [], ["{basket}"]]

@@ -9,7 +9,7 @@ from loadstone.model.errors import StudyError, UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
 from loadstone.model.workload.values import TableValues
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.workloads import load
 
 WORKLOAD = """
@@ -42,11 +42,11 @@ def workload(folder: Path, table: str | bytes, file: str = "accounts.csv") -> st
 def test_each_session_has_a_row_to_itself(tmp_path: Path) -> None:
     mine = load(workload(tmp_path, '\ufeffuser, password\r\nann,"a ""b"", c"\r\n\r\nben,d\r\n'))
     timing = Timing(PROFILES["demo"].phases)
-    (value,) = make_plan([Part(mine, Population(2))], timing)["parts"][0]["workload"]["values"]
+    (value,) = make_plan([WorkloadLoad(mine, Population(2))], timing)["parts"][0]["workload"]["values"]
     assert value["columns"] == ["user", "password"]
     assert (value["rows"], value["own"]) == ([["ann", 'a "b", c'], ["ben", "d"]], True)
     with pytest.raises(UsageError, match="2 rows for 3 sessions"):
-        make_plan([Part(mine, Population(3))], timing)
+        make_plan([WorkloadLoad(mine, Population(3))], timing)
 
 
 ROWS = (("user", "password"), (("ann", "a b"), ("ben", "")))

@@ -10,7 +10,7 @@ from loadstone.model.load import Population
 from loadstone.model.profile import Phases
 from loadstone.model.target import Target
 from loadstone.model.workload.values import Value
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.workloads import load
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "workload-file.md"
@@ -31,7 +31,7 @@ def written(tmp_path: Path, values: str, form: str = "{}") -> Path:
 
 
 def planned(folder: Path) -> dict[str, dict[str, object]]:
-    part = Part(load(str(folder)), Population(1), (Target.parse(["http://127.0.0.1:1"]),))
+    part = WorkloadLoad(load(str(folder)), Population(1), (Target.parse(["http://127.0.0.1:1"]),))
     (made,) = make_plan([part], Timing(Phases(0, 0, 1, 0), 1))["parts"]
     return {value["name"]: value for value in made["workload"]["values"]}
 
@@ -66,7 +66,8 @@ def test_a_form_may_be_a_list_where_a_name_comes_twice(tmp_path: Path) -> None:
     form = '[["a", "1"], ["b", "two\\nlines"], ["a", "{target}/x"]]'
     workload = load(str(written(tmp_path, "", form)))
     (made,) = make_plan(
-        [Part(workload, Population(1), (Target.parse(["https://shop.example"]),))], Timing(Phases(0, 0, 1, 0), 1)
+        [WorkloadLoad(workload, Population(1), (Target.parse(["https://shop.example"]),))],
+        Timing(Phases(0, 0, 1, 0), 1),
     )["parts"]
     fields = [(field["name"], field["value"]) for field in made["workload"]["operations"][0]["form"]]
     assert fields == [("a", "1"), ("b", "two\nlines"), ("a", "https://shop.example/x")]

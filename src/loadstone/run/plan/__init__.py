@@ -18,10 +18,10 @@ from loadstone.model.records.units import to_nanoseconds
 from loadstone.model.workload import Workload
 from loadstone.model.workload.mix import END, MixKind
 from loadstone.run.plan.load import compile_curve, compile_load, data_sessions
-from loadstone.run.plan.part import Json, Part, Timing
 from loadstone.run.plan.requests import compile_fields, compile_operation, embedded_files
 from loadstone.run.plan.targets import aim_part, source_addresses, target_plan
 from loadstone.run.plan.values import DataSize, compile_value
+from loadstone.run.plan.workload_load import Json, Timing, WorkloadLoad
 from loadstone.workloads.scaling import rows
 from loadstone.workloads.shares import shares
 
@@ -29,8 +29,8 @@ __all__ = [
     "LOGGED",
     "PLAN_SCHEMA",
     "Json",
-    "Part",
     "Timing",
+    "WorkloadLoad",
     "aim_plan",
     "compile_plan",
     "data_sessions",
@@ -49,13 +49,13 @@ SALT_BITS = 64
 """Of what tells the unique texts of a run from those of another."""
 
 
-def make_plan(parts: Sequence[Part], timing: Timing, log_starts: int = 0) -> Json:
+def make_plan(parts: Sequence[WorkloadLoad], timing: Timing, log_starts: int = 0) -> Json:
     """The plan of workloads played together; raises UsageError when a target lacks a side its workload needs."""
     compiled = compile_plan(parts, timing, log_starts)
     return start_plan(aim_plan(compiled, parts, timing.phases), timing.seed)
 
 
-def compile_plan(parts: Sequence[Part], timing: Timing, log_starts: int = 0) -> Json:
+def compile_plan(parts: Sequence[WorkloadLoad], timing: Timing, log_starts: int = 0) -> Json:
     """The plan for any target and seed. Raises UsageError for a load that its workload cannot have."""
     return {
         "schema": PLAN_SCHEMA,
@@ -70,7 +70,7 @@ def compile_plan(parts: Sequence[Part], timing: Timing, log_starts: int = 0) -> 
     }
 
 
-def aim_plan(compiled: Json, parts: Sequence[Part], phases: Phases) -> Json:
+def aim_plan(compiled: Json, parts: Sequence[WorkloadLoad], phases: Phases) -> Json:
     """A compiled plan with the machines of its parts. Raises UsageError when they lack a side a workload needs."""
     aimed = [aim_part(planned, part, phases) for planned, part in zip(compiled["parts"], parts, strict=True)]
     return {**compiled, "parts": aimed}
@@ -89,7 +89,7 @@ def _salted(part: Json) -> Json:
     return {**part, "workload": {**part["workload"], "values": values}}
 
 
-def _part(part: Part, phases: Phases) -> Json:
+def _part(part: WorkloadLoad, phases: Phases) -> Json:
     workload = part.workload
     states = workload.states()
     index = {name: index for index, name in enumerate(states)}

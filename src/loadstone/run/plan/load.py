@@ -6,7 +6,7 @@ from loadstone.model.load import ArrivalProcess, Load, Population, ProcessKind, 
 from loadstone.model.profile import Phases
 from loadstone.model.records.units import to_nanoseconds
 from loadstone.model.workload import Workload
-from loadstone.run.plan.part import Json
+from loadstone.run.plan.workload_load import Json
 from loadstone.workloads.shares import shares
 
 

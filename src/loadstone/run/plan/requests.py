@@ -13,7 +13,7 @@ from loadstone.model.workload.operation import (
     RequestAround,
     pairs_of,
 )
-from loadstone.run.plan.part import Json
+from loadstone.run.plan.workload_load import Json
 
 
 def compile_operation(workload: Workload, name: str) -> Json:

@@ -11,8 +11,8 @@ from loadstone.model.target import Endpoint, Target
 from loadstone.model.workload import Workload
 from loadstone.model.workload.operation import Operation
 from loadstone.run.plan.load import data_sessions
-from loadstone.run.plan.part import Json, Part
-from loadstone.workloads.check import TARGET, filled
+from loadstone.run.plan.workload_load import Json, WorkloadLoad
+from loadstone.workloads.templates import TARGET, filled
 
 PORTS_OF_AN_ADDRESS = 28_232
 """Ports that Linux gives to connections from one address (net.ipv4.ip_local_port_range). When half of them are in use,
@@ -28,7 +28,7 @@ SOCKET_TEXTS = ("send", "expect", "await")
 """Texts of the steps of a WebSocket that may name the target."""
 
 
-def aim_part(compiled: Json, part: Part, phases: Phases) -> Json:
+def aim_part(compiled: Json, part: WorkloadLoad, phases: Phases) -> Json:
     """A part of a compiled plan with the machines that it goes to. Raises UsageError when they lack a side that the
     workload needs.
     """
@@ -46,7 +46,7 @@ def aim_part(compiled: Json, part: Part, phases: Phases) -> Json:
     }
 
 
-def source_addresses(part: Part, phases: Phases) -> int:
+def source_addresses(part: WorkloadLoad, phases: Phases) -> int:
     """Addresses that users of a server on this host come from: one, as from one machine, unless the target or the
     workload asks for several, or so many connections would leave few ports free.
     """

@@ -22,7 +22,7 @@ from loadstone.model.workload.values import (
     WordValues,
     Zipf,
 )
-from loadstone.run.plan.part import Json
+from loadstone.run.plan.workload_load import Json
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from loadstone.model.workload import Published, Workload
 from loadstone.model.workload.values import TableValues
 from loadstone.platforms.registry import machine_kind
 from loadstone.run.criteria import mean_pause_s
-from loadstone.run.plan import LOGGED, Part, Timing, make_plan
+from loadstone.run.plan import LOGGED, Timing, WorkloadLoad, make_plan
 from loadstone.run.seeds import seed_of_tile
 from loadstone.run.spec import DeploymentSpec
 from loadstone.testbed.tiles import EMBEDDED_SERVICES, TilesSystem
@@ -75,28 +75,6 @@ def tile_loads(tiles: int, last_fraction: float | None) -> tuple[TileLoad, ...]:
     if last_fraction is not None and not (LEAST_PCT <= pct <= MOST_PCT and pct % STEP_PCT == 0):
         raise UsageError(f"`{last_fraction}` is not a valid load of a fractional tile. Use 0.1, 0.2 ... 0.9.")
     return (*(TileLoad(number, 100) for number in range(1, tiles)), TileLoad(tiles, pct))
-
-
-@dataclass(frozen=True)
-class TilePart:
-    """One workload of one tile."""
-
-    id: WorkloadId
-    role: Role
-    workload: Workload
-    """As it is played, named by its label."""
-    load: Population
-    curve: RateCurve | None = None
-
-    @property
-    def label(self) -> str:
-        """Unique in the run."""
-        return self.id.label
-
-    @property
-    def kind(self) -> TileLoadKind | None:
-        """What it counts as."""
-        return self.id.kind
 
 
 HOST_GROUP = "host"
@@ -167,7 +145,7 @@ class TilesSpec(DeploymentSpec):
         return {name: members[(number - 1) % len(members)] for name, members in self.groups.items()}
 
 
-def parts_of_tile(spec: TilesSpec, load_of: TileLoad) -> tuple[TilePart, ...]:
+def parts_of_tile(spec: TilesSpec, load_of: TileLoad) -> tuple[WorkloadLoad, ...]:
     """All workloads of a tile and how much of each is played."""
     tile, number = spec.tile, load_of.number
     loads = tile.loads
@@ -194,7 +172,7 @@ def parts_of_tile(spec: TilesSpec, load_of: TileLoad) -> tuple[TilePart, ...]:
     return tuple(_part(number, kind, role, workload, count, bent) for kind, role, workload, count, bent in played)
 
 
-def polling(spec: TilesSpec, number: int) -> TilePart:
+def polling(spec: TilesSpec, number: int) -> WorkloadLoad:
     """Heartbeats to every machine of a tile, for active idle."""
     workload = _paced(load("idle"), spec.tile.loads.heartbeat_s)
     return _part(number, TileLoadKind.POLL, Role.IDLE, workload, len(Role), phase=LoadPhase.ACTIVE_IDLE)
@@ -208,12 +186,12 @@ def _part(
     count: int,
     curve: RateCurve | None = None,
     phase: LoadPhase = LoadPhase.LOADED,
-) -> TilePart:
+) -> WorkloadLoad:
     """A workload of a tile, under the label by which plan, events and folders know it."""
     identity = WorkloadId(workload.name, number, kind, phase)
     title = f"Tile {number}: {workload.header.title}"
     header = workload.header.model_copy(update={"name": identity.label, "title": title})
-    return TilePart(identity, role, replace(workload, header=header), Population(count), curve)
+    return WorkloadLoad(replace(workload, header=header), Population(count), (), curve, identity, role)
 
 
 class DriverRole(StrEnum):
@@ -234,11 +212,11 @@ PLAYED_BY = {
 """What each driver of a tile plays."""
 
 
-def plan_of(spec: TilesSpec, number: int, parts: tuple[TilePart, ...], up: TileUp | None) -> dict[str, object]:
+def plan_of(spec: TilesSpec, number: int, parts: tuple[WorkloadLoad, ...], up: TileUp | None) -> dict[str, object]:
     """The plan of one driver; without targets where the tile is not up yet."""
     logged = 0 if spec.fault is None else LOGGED
     timing = Timing(spec.phases_of(number), seed_of_tile(spec.seed, number), 1, logged)
-    planned = [Part(part.workload, part.load, (up.targets[part.role],) if up else (), part.curve) for part in parts]
+    planned = [part.aim((up.targets[Role(part.role)],) if up else ()) for part in parts]
     return make_plan(planned, timing)
 
 

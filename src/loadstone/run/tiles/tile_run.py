@@ -19,6 +19,7 @@ from loadstone.model.records.manifest import (
     TileDeclaration,
     TileEntry,
 )
+from loadstone.model.role import MachineRole
 from loadstone.model.selector import merge_roles
 from loadstone.model.tile import Role
 from loadstone.platforms.roles import refuse_unknown_roles
@@ -26,7 +27,7 @@ from loadstone.run.criteria import make_criteria
 from loadstone.run.deployment import AuditedSystem, Round, RoundJobs
 from loadstone.run.disclosure import declarations, machine_record, make_manifest, role_records
 from loadstone.run.executor import DriverJob, StartMode
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, make_plan
 from loadstone.run.spec import Beginning
 from loadstone.run.tiles.spec import (
     PLAYED_BY,
@@ -110,7 +111,8 @@ def _loaded_tile(spec: TilesSpec, tile: TileUp, folder: ResultFolder) -> RoundJo
         played = tuple(part for part in parts if part.kind in kinds)
         plan = plan_of(spec, tile.number, played, tile)
         own_folders = {part.label: folders[part.label] for part in played}
-        job = _job(f"tile{tile.number}-{driver}", tile, plan, own_folders, spec.stagger_s * (tile.number - 1))
+        name = str(MachineRole(driver, tile=tile.number))
+        job = _job(name, tile, plan, own_folders, spec.stagger_s * (tile.number - 1))
         jobs.append(replace(job, hosts=_hosts(spec, tile)))
     audited = {part.workload.header.audit: folders[part.label] for part in parts if part.workload.header.audit}
     return RoundJobs(jobs, [AuditedSystem(tile.targets[Role.APP], audited)])
@@ -124,7 +126,7 @@ def _active_idle(spec: TilesSpec, testbed: Testbed, folder: ResultFolder) -> Rou
 def _poll(spec: TilesSpec, tile: TileUp, folder: ResultFolder) -> DriverJob:
     part = polling(spec, tile.number)
     targets = tuple(tile.heartbeats.values())
-    plan = make_plan([Part(part.workload, part.load, targets)], Timing(spec.idle_phases, spec.seed, 1))
+    plan = make_plan([part.aim(targets)], Timing(spec.idle_phases, spec.seed, 1))
     return replace(_job(part.label, tile, plan, {part.label: folder.run(part.label, 1)}), hosts=_hosts(spec, tile))
 
 
@@ -139,7 +141,7 @@ def _job(
 ) -> DriverJob:
     """A driver of a tile: it starts with all others, and only its own tile's machines are in its record."""
     role = f"{name}-driver"
-    drivers = {f"tile{tile.number}-{driver}-driver" for driver in PLAYED_BY}
+    drivers = {str(MachineRole(f"{driver}-driver", tile=tile.number)) for driver in PLAYED_BY}
     members = frozenset({*tile.roles, *drivers, role})
     return DriverJob(name, plan, folders, role, StartMode.TOGETHER, after_s, members=members)
 

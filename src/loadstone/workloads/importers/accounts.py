@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from loadstone.workloads.importers.correlation import Correlation
+from loadstone.workloads.importers.correlated import Correlation
 from loadstone.workloads.importers.steps import Leaf, Step
 
 ACCOUNT = re.compile(

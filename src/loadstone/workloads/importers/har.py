@@ -6,27 +6,28 @@ request is left out by itself, and named. Only a file without any entry that can
 
 import base64
 import binascii
-import json
 import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from loadstone.model.errors import UsageError
-from loadstone.model.files import marked_encoding, read_bytes, unpacked
-from loadstone.model.reading import describe_problem
 from loadstone.model.target import ascii_name, encoded
 from loadstone.model.workload.bounds import is_base64
+from loadstone.workloads.importers.har_fields import (
+    Body,
+    HarPair,
+    LenientModel,
+    keep_pairs,
+    keep_table,
+    read_moment,
+    read_number,
+    write_text,
+)
 
-MOST_BYTES = 256 << 20
-"""Longest file that is read: a visit of an hour with all bodies has a tenth of it."""
 BACKGROUND = frozenset({"xhr", "fetch"})
 """What browsers call requests that a page's program makes."""
 FILES = frozenset(
@@ -71,115 +72,9 @@ PORTS = {"http": 80, "https": 443}
 """Ports that addresses leave out."""
 TEXTUAL = ("text/", "json", "xml", "javascript", "ecmascript", "x-www-form-urlencoded", "graphql")
 """Parts of media types whose bodies are text."""
-BOUNDARY = re.compile(r"boundary=\"?([^\";\s]+)", re.IGNORECASE)
-USUAL_BOUNDARY = "----LoadstoneFormBoundary7c0e4b1d"
-"""Between parts of a form whose media type names none."""
-MOST_NAMED = 3
-"""Unreadable entries that are named of many."""
-
-_MOMENT = TypeAdapter(datetime)
 
 
-class _Lenient(BaseModel):
-    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_nulls(cls, value: Any) -> Any:
-        """A field that is null counts as missing."""
-        return {key: value for key, value in value.items() if value is not None} if isinstance(value, dict) else value
-
-
-def _pairs(value: Any) -> Any:
-    """Headers and fields: entries that are none are left out; some recorders write a table instead of a list."""
-    if isinstance(value, dict):
-        value = [{"name": name, "value": value} for name, value in value.items()]
-    if not isinstance(value, list):
-        return []
-    return [pair for pair in value if isinstance(pair, dict) and isinstance(pair.get("name"), str)]
-
-
-def _text(value: Any) -> Any:
-    """A text; a body that a recorder has written as JSON instead is its JSON."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _table(value: Any) -> Any:
-    """A table; an empty one for all else."""
-    return value if isinstance(value, dict) else {}
-
-
-def _number(value: Any) -> float:
-    """A finite number; 0 for all else."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return 0.0
-    return number if math.isfinite(number) else 0.0
-
-
-def _moment(value: Any) -> datetime | None:
-    try:
-        return _MOMENT.validate_python(value)
-    except ValidationError:
-        return None
-
-
-class HarPair(_Lenient):
-    """A header or a field."""
-
-    name: str
-    value: str = ""
-
-    _value_is_text = field_validator("value", mode="before")(_text)
-
-
-class Param(HarPair):
-    """A field of a form, or a file."""
-
-    file_name: str = Field(default="", alias="fileName")
-    content_type: str = Field(default="", alias="contentType")
-
-    @property
-    def head(self) -> str:
-        """Header fields of its part (RFC 7578, section 4.2)."""
-        named = f'Content-Disposition: form-data; name="{_quoted(self.name)}"'
-        kind = f"\r\nContent-Type: {self.content_type}" if self.content_type else ""
-        return f'{named}; filename="{_quoted(self.file_name)}"{kind}' if self.file_name else f"{named}{kind}"
-
-
-def _quoted(text: str) -> str:
-    return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
-
-
-class Body(_Lenient):
-    """What was sent."""
-
-    mime_type: str = Field(default="", alias="mimeType")
-    params: list[Param] = Field(default_factory=list)
-    text: str = ""
-
-    _params_are_pairs = field_validator("params", mode="before")(_pairs)
-    _text_is_text = field_validator("text", mode="before")(_text)
-
-    @model_validator(mode="after")
-    def _written(self) -> "Body":
-        """A form of several parts of which the recorder kept the fields alone is written from them."""
-        if self.params and not self.text and is_multipart(self.mime_type):
-            named = BOUNDARY.search(self.mime_type)
-            boundary = named[1] if named else USUAL_BOUNDARY
-            self.mime_type += "" if named else f"; boundary={boundary}"
-            parts = "".join(f"--{boundary}\r\n{param.head}\r\n\r\n{param.value}\r\n" for param in self.params)
-            self.text = f"{parts}--{boundary}--\r\n"
-        return self
-
-
-def is_multipart(mime_type: str) -> bool:
-    """Whether a media type is that of a form of several parts (RFC 7578)."""
-    return mime_type.lower().startswith("multipart/form-data")
-
-
-class HarRequest(_Lenient):
+class HarRequest(LenientModel):
     """What was asked."""
 
     method: str
@@ -187,7 +82,7 @@ class HarRequest(_Lenient):
     headers: list[HarPair] = Field(default_factory=list)
     body: Body | None = Field(default=None, alias="postData")
 
-    _headers_are_pairs = field_validator("headers", mode="before")(_pairs)
+    _headers_are_pairs = field_validator("headers", mode="before")(keep_pairs)
 
     @field_validator("body", mode="before")
     @classmethod
@@ -200,14 +95,14 @@ class HarRequest(_Lenient):
         return next((header.value for header in self.headers if header.name.lower() == name), "")
 
 
-class Content(_Lenient):
+class Content(LenientModel):
     """What came."""
 
     mime_type: str = Field(default="", alias="mimeType")
     text: str = ""
     encoding: str = ""
 
-    _text_is_text = field_validator("text", mode="before")(_text)
+    _text_is_text = field_validator("text", mode="before")(write_text)
 
     @model_validator(mode="after")
     def _decoded(self) -> "Content":
@@ -229,7 +124,7 @@ def _decoded(body: bytes, mime_type: str) -> str:
         return body.decode(errors="replace")
 
 
-class Response(_Lenient):
+class Response(LenientModel):
     """What was answered."""
 
     status: int = 0
@@ -238,13 +133,13 @@ class Response(_Lenient):
     redirect_url: str = Field(default="", alias="redirectURL")
     transferred: float | None = Field(default=None, alias="_transferSize")
 
-    _headers_are_pairs = field_validator("headers", mode="before")(_pairs)
-    _content_is_table = field_validator("content", mode="before")(_table)
+    _headers_are_pairs = field_validator("headers", mode="before")(keep_pairs)
+    _content_is_table = field_validator("content", mode="before")(keep_table)
 
     @field_validator("status", mode="before")
     @classmethod
     def _status(cls, value: Any) -> int:
-        return int(_number(value))
+        return int(read_number(value))
 
     @field_validator("transferred", mode="before")
     @classmethod
@@ -252,7 +147,7 @@ class Response(_Lenient):
         return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-class HarMessage(_Lenient):
+class HarMessage(LenientModel):
     """One message of a WebSocket: text, or bytes by base64."""
 
     direction: str = Field(default="", alias="type")
@@ -260,13 +155,13 @@ class HarMessage(_Lenient):
     opcode: int = 1
     data: str = ""
 
-    _time_is_finite = field_validator("time", mode="before")(_number)
-    _data_is_text = field_validator("data", mode="before")(_text)
+    _time_is_finite = field_validator("time", mode="before")(read_number)
+    _data_is_text = field_validator("data", mode="before")(write_text)
 
     @field_validator("opcode", mode="before")
     @classmethod
     def _opcode(cls, value: Any) -> int:
-        return int(_number(value))
+        return int(read_number(value))
 
     @property
     def is_sent(self) -> bool:
@@ -284,7 +179,7 @@ class HarMessage(_Lenient):
         return self.time / 1000 if self.time > LATEST_S else self.time
 
 
-class HarExchange(_Lenient):
+class HarExchange(LenientModel):
     """A request and its answer; times in seconds."""
 
     started: datetime | None = Field(default=None, alias="startedDateTime")
@@ -295,9 +190,9 @@ class HarExchange(_Lenient):
     cached: str = Field(default="", alias="_fromCache")
     messages: list[HarMessage] = Field(default_factory=list, alias="_webSocketMessages")
 
-    _moment_or_none = field_validator("started", mode="before")(_moment)
-    _response_is_table = field_validator("response", mode="before")(_table)
-    _time_is_finite = field_validator("time_ms", mode="before")(_number)
+    _moment_or_none = field_validator("started", mode="before")(read_moment)
+    _response_is_table = field_validator("response", mode="before")(keep_table)
+    _time_is_finite = field_validator("time_ms", mode="before")(read_number)
 
     @field_validator("cached", "recorded_kind", mode="before")
     @classmethod
@@ -458,77 +353,3 @@ def _kind_asked_for(request: HarRequest) -> str:
     if "text/html" in accepted:
         return ""
     return "image" if accepted.startswith("image/") else "stylesheet" if accepted.startswith("text/css") else ""
-
-
-@dataclass(frozen=True)
-class HarFile:
-    """What was recorded."""
-
-    entries: list[HarExchange]
-    """In the order in which they began."""
-    unreadable: tuple[str, ...]
-    """Entries that are no requests, for people."""
-
-
-def read(file: Path) -> HarFile:
-    """All exchanges of a recording; raises UsageError when it is no HAR file."""
-    content = unpacked(file, read_bytes(file, MOST_BYTES), MOST_BYTES)
-    entries, unreadable = [], []
-    for number, raw in enumerate(_entries(file, content)):
-        try:
-            entries.append(HarExchange.model_validate(raw))
-        except ValidationError as error:
-            unreadable.append(_place(f"entries.{number}", error))
-    if not entries and unreadable:
-        raise UsageError(f"{file} is not a valid HAR file: {unreadable[0]}.")
-    return HarFile(sorted(_dated(file, entries), key=lambda entry: entry.start_s), tuple(_summed(unreadable)))
-
-
-def _entries(file: Path, content: bytes) -> list[Any]:
-    try:
-        document = _without_surrogates(json.loads(content.decode(marked_encoding(content), errors="replace")))
-    except (ValueError, RecursionError) as error:
-        why = "it is nested too deeply" if isinstance(error, RecursionError) else f"Invalid JSON: {error}"
-        why = why if content.strip() else "it is empty"
-        raise UsageError(f"{file} is not a valid HAR file: {why}.") from None
-    log = document.get("log") if isinstance(document, dict) else None
-    entries = log.get("entries") if isinstance(log, dict) else None
-    if not isinstance(entries, list):
-        raise UsageError(f"{file} is not a valid HAR file: log.entries, the list of requests, is missing.")
-    return entries
-
-
-def _without_surrogates(value: Any) -> Any:
-    """A value of JSON with half surrogates in its texts replaced, which no file can hold."""
-    match value:
-        case str():
-            return value if value.isascii() else value.encode("utf-8", "replace").decode()
-        case list():
-            return [_without_surrogates(entry) for entry in value]
-        case dict():
-            return {key: _without_surrogates(entry) for key, entry in value.items()}
-        case _:
-            return value
-
-
-def _place(entry: str, error: ValidationError) -> str:
-    details = error.errors()[0]
-    return f"{'.'.join([entry, *(str(part) for part in details['loc'])])}: {describe_problem(details)}"
-
-
-def _dated(file: Path, entries: list[HarExchange]) -> Iterator[HarExchange]:
-    """Entries with the moment of the one before them where they have none; raises UsageError when none has."""
-    dates = [entry.started for entry in entries if entry.started is not None]
-    if entries and not dates:
-        raise UsageError(f"{file} has no start times: no entry has a valid startedDateTime.")
-    latest = dates[0] if dates else None
-    for entry in entries:
-        latest = entry.started or latest
-        yield entry if entry.started is not None else entry.model_copy(update={"started": latest})
-
-
-def _summed(unreadable: list[str]) -> Iterator[str]:
-    if unreadable:
-        more = f" and {len(unreadable) - MOST_NAMED} more" if len(unreadable) > MOST_NAMED else ""
-        named = "; ".join(unreadable[:MOST_NAMED])
-        yield f"{len(unreadable)} entries that are not requests ({named}{more})"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from loadstone.workloads.importers.correlation import Correlated, Place, places
+from loadstone.workloads.importers.correlated import Correlated, Place, places
 
 
 @dataclass(frozen=True)

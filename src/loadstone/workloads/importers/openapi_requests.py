@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any
 
 from loadstone.model.target import encoded
-from loadstone.workloads.check import TARGET
 from loadstone.workloads.importers import parameter_styles as styles
 from loadstone.workloads.importers.openapi import Json, OpenApiDocument, listed, table
 from loadstone.workloads.importers.openapi_servers import Server
 from loadstone.workloads.importers.parameter_styles import plain
 from loadstone.workloads.importers.schema_values import example, generator
+from loadstone.workloads.templates import TARGET
 from loadstone.workloads.writing import LONGEST_NAME, literal, name_of
 
 SUCCESS = {

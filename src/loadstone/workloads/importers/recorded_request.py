@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import parse_qsl, quote, unquote_plus
 
-from loadstone.workloads.importers.har import BOUNDARY, HarExchange, HarRequest, is_multipart
+from loadstone.workloads.importers.har import HarExchange, HarRequest
+from loadstone.workloads.importers.har_fields import BOUNDARY, is_multipart
 
 Value = TypeVar("Value")
 
