@@ -17,6 +17,8 @@ pub enum Set {
     Banking,
     Shopping,
     Support,
+    /// The support site's files without its downloads, for servers that mount those.
+    SupportPages,
     /// The support site's downloads of up to 6 MB, for tiles.
     Downloads,
     /// One for any number of sessions.
@@ -37,7 +39,7 @@ pub fn files(set: Set, sessions: u64) -> Result<Box<dyn Iterator<Item = (String,
     let site = match set {
         Set::Banking => Site::banking()?,
         Set::Shopping => Site::shopping()?,
-        Set::Support => Site::support()?,
+        Set::Support | Set::SupportPages => Site::support()?,
         Set::Bookstore => return Ok(Box::new(Site::bookstore()?.files.into_iter())),
         Set::Downloads => return Ok(Box::new(download_files(sessions).filter(|(_, length)| *length <= LONGEST))),
         Set::Events => return Ok(Box::new(Site::events()?.files.into_iter())),
@@ -48,6 +50,7 @@ pub fn files(set: Set, sessions: u64) -> Result<Box<dyn Iterator<Item = (String,
         Set::Banking => Box::new(fixed.chain(check_images(sessions))),
         Set::Shopping => Box::new(fixed.chain(product_images(sessions))),
         Set::Support => Box::new(fixed.chain(download_files(sessions))),
+        Set::SupportPages => Box::new(fixed),
         Set::Downloads | Set::Bookstore | Set::Events | Set::StaticFiles => unreachable!("they were given above"),
     })
 }

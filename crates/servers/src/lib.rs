@@ -96,6 +96,9 @@ enum Command {
         /// Injection rate that sizes the initial content of an empty database
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         injection_rate: u32,
+        /// Fill the database and end
+        #[arg(long)]
+        only_fill: bool,
     },
     /// Serve a SQLite file to the application of another machine
     Database {
@@ -182,9 +185,12 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Station { common, options } => serve_plain(&common, station::Waiting::new(&options)?),
         Command::Infra { common } => serve_plain(&common, infra::Infra::default()),
         Command::Idle { common } => serve_plain(&common, idle::Idle),
-        Command::Dealership { common, database, injection_rate } => {
-            let role =
-                Arc::new(dealership::Dealership::new(sql::Database::parse(&database), i64::from(injection_rate))?);
+        Command::Dealership { common, database, injection_rate, only_fill } => {
+            let (database, rate) = (sql::Database::parse(&database), i64::from(injection_rate));
+            if only_fill {
+                return Ok(dealership::schema::prepare(database.connect()?.as_mut(), rate)?);
+            }
+            let role = Arc::new(dealership::Dealership::new(database, rate)?);
             run(&common, async {
                 let listener = front::listen(common.listen)?;
                 role.listens_at(listener.local_addr()?);

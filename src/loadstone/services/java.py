@@ -49,8 +49,10 @@ class Application:
     """What it takes from the distribution beside that, by path."""
 
 
-def program(site: Site, application: Application) -> Program:
-    """Over a database that is filled already; as the user that starts it."""
+def program(site: Site, application: Application, preparing: Sequence[list[str]] | None = None) -> Program:
+    """Over a database that is filled already, or that `preparing` fills; as the user that starts it. Without
+    `preparing` the application's files are written.
+    """
     site_folder = f"{site.folder}/{SITE}"
     form = replace(FORM, path=(*FORM.path, *application.jars), api=":".join((FORM.api, *application.jars)))
     servlets = {application.servlet: application.patterns}
@@ -62,9 +64,10 @@ def program(site: Site, application: Application) -> Program:
         f"{SITE}/WEB-INF/{tomcat.STATUS_PAGE}": tomcat.page(tomcat.STATUS_PAGE),
         **sources(application.workload),
     }
+    files_command = [SERVER, "fileset", application.workload, "--sessions", "1", site_folder]
     steps = [
         tomcat.folders(site),
-        [SERVER, "fileset", application.workload, "--sessions", "1", site_folder],
+        *([files_command] if preparing is None else preparing),
         tomcat.compiling(f"{site.folder}/{SOURCES}/*.java", form, f"{site_folder}/WEB-INF/classes"),
     ]
     properties = {

@@ -8,7 +8,7 @@ DEALERS_PER_RATE = 10
 TOPOLOGY = Topology(
     need="application",
     rank=20,
-    front=TopologyRole(name="app", service="dealership"),
+    front=TopologyRole(name="app", service="dealership", choice="service", settings=("tuning",)),
     peers=(DATABASE,),
     ledgers=("orders", "work_orders"),
     users_per_rate=DEALERS_PER_RATE,

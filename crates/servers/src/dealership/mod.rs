@@ -2,7 +2,7 @@
 //! supplier and corporate domain over one SQL schema. Dealers and production lines come over HTTP.
 
 mod audit;
-mod schema;
+pub mod schema;
 pub mod supplier;
 mod trade;
 mod works;

@@ -27,6 +27,6 @@ final class Audit {
     }
 
     static String audit(Connection c) throws SQLException {
-        return Audits.audit(c, "orders", "SELECT id FROM orders WHERE is_new = 1", RULES);
+        return Audits.audit(c, Map.of("orders", "SELECT id FROM orders WHERE is_new = 1"), RULES);
     }
 }

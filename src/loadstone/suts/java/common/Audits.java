@@ -10,17 +10,20 @@ final class Audits {
     private Audits() {
     }
 
-    /** As JSON: how many things a statement finds, the sum of the hashes of their ids, and the rules. */
-    static String audit(Connection c, String what, String statement, Map<String, String> rules) throws SQLException {
-        List<Object[]> held = Database.rows(c, statement);
-        long sum = held.stream().mapToLong(row -> hash((String) row[0])).sum();
-        List<String> told = new ArrayList<>();
+    /** As JSON: of each thing how many a statement finds and the sum of the hashes of their ids, and the rules. */
+    static String audit(Connection c, Map<String, String> held, Map<String, String> rules) throws SQLException {
+        StringBuilder totals = new StringBuilder();
+        for (Map.Entry<String, String> statement : held.entrySet()) {
+            List<Object[]> rows = Database.rows(c, statement.getValue());
+            long sum = rows.stream().mapToLong(row -> hash((String) row[0])).sum();
+            totals.append(String.format("\"%s\": {\"count\": %d, \"sum\": \"%016x\"}, ", statement.getKey(), rows.size(), sum));
+        }
+        List<String> checks = new ArrayList<>();
         for (Map.Entry<String, String> rule : rules.entrySet()) {
             Object broken = Database.rows(c, rule.getValue()).get(0)[0];
-            told.add("{\"rule\": \"" + rule.getKey() + "\", \"broken\": " + broken + "}");
+            checks.add("{\"rule\": \"" + rule.getKey() + "\", \"broken\": " + broken + "}");
         }
-        return String.format("{\"%s\": {\"count\": %d, \"sum\": \"%016x\"}, \"rules\": [%s]}",
-            what, held.size(), sum, String.join(", ", told));
+        return "{" + totals + "\"rules\": [" + String.join(", ", checks) + "]}";
     }
 
     /** FNV-1a of 64 bits, as the driver reckons it. */

@@ -35,20 +35,29 @@ final class Database {
 
     /** Where the databases' languages differ. */
     enum Dialect {
-        POSTGRESQL("org.postgresql.Driver", " ON CONFLICT (%s) DO UPDATE SET %2$s = excluded.%2$s"),
-        MARIADB("org.mariadb.jdbc.Driver", " ON DUPLICATE KEY UPDATE %2$s = VALUES(%2$s)");
+        POSTGRESQL("org.postgresql.Driver", " ON CONFLICT (%s) DO UPDATE SET %2$s = excluded.%2$s",
+            " ON CONFLICT (%2$s) DO UPDATE SET %3$s = %1$s.%3$s + excluded.%3$s"),
+        MARIADB("org.mariadb.jdbc.Driver", " ON DUPLICATE KEY UPDATE %2$s = VALUES(%2$s)",
+            " ON DUPLICATE KEY UPDATE %3$s = %3$s + VALUES(%3$s)");
 
         final String driver;
         private final String orUpdate;
+        private final String orAdd;
 
-        Dialect(String driver, String orUpdate) {
+        Dialect(String driver, String orUpdate, String orAdd) {
             this.driver = driver;
             this.orUpdate = orUpdate;
+            this.orAdd = orAdd;
         }
 
         /** The end of an insertion that, where there is such a row, changes a column of it. */
         String orUpdate(String key, String column) {
             return String.format(orUpdate, key, column);
+        }
+
+        /** The end of an insertion that, where there is such a row, adds to a column of it. */
+        String orAdd(String table, String key, String column) {
+            return String.format(orAdd, table, key, column);
         }
     }
 
@@ -83,6 +92,11 @@ final class Database {
     /** A deadlock, or a transaction that was in the way (SQLSTATE class 40). */
     private static boolean isConflict(SQLException error) {
         return error.getSQLState() != null && error.getSQLState().startsWith("40");
+    }
+
+    /** An error after which a transaction is tried again. */
+    static SQLException conflict(String reason) {
+        return new SQLException(reason, "40001");
     }
 
     /** A row with this key is there (SQLSTATE class 23). */

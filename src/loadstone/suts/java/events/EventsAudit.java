@@ -25,6 +25,6 @@ final class EventsAudit {
     static String audit(Connection c) throws SQLException {
         String first = String.valueOf(1L << 40);
         String added = "SELECT name FROM people WHERE id >= " + first + " UNION ALL SELECT title FROM events WHERE id >= " + first;
-        return Audits.audit(c, "additions", added, RULES);
+        return Audits.audit(c, Map.of("additions", added), RULES);
     }
 }
