@@ -22,12 +22,14 @@ from loadstone.cli.screen import out, say, warn
 from loadstone.cli.section_options import SectionOptions, callback, declare_options
 from loadstone.cli.study import say_where, write_study_reports
 from loadstone.judge.score import DISCLAIMER
-from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES, Phases, find_profile
 from loadstone.model.records.manifest import Status
-from loadstone.model.service import EMBEDDED, ServiceRole
+from loadstone.model.selector import merge_roles
+from loadstone.model.service import ServiceRole
 from loadstone.model.system import Reference
+from loadstone.model.tile import Tile
+from loadstone.model.tile_services import TileServices
 from loadstone.run.tiles.spec import TilesSpec, find_tile, shipped_tiles, tile_loads
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.store.read import read_manifest
@@ -39,7 +41,7 @@ from loadstone.study.kinds.tiles.question import TilesPeak
 from loadstone.study.question import QuestionSet
 from loadstone.study.resolve import resolve_limits
 from loadstone.study.runner import Progress, run_study
-from loadstone.study.sections import RUN, SYSTEM, DriverSection, ProfileSection
+from loadstone.study.sections import RUN, SYSTEM, DriverSection, ProfileSection, ProgramSettings
 from loadstone.study.spec import StudySpec
 
 app = typer.Typer(no_args_is_help=False, help="Run tiles of six machines under all loads at once, and score them.")
@@ -58,6 +60,18 @@ SEARCH_HELP = (
 )
 
 
+SERVICE_ROLES = {
+    "service": ServiceRole.WEB,
+    "backend_service": ServiceRole.BACKEND,
+    "app": ServiceRole.DEALERSHIP,
+    "database": ServiceRole.DATABASE,
+    "imap": ServiceRole.MAIL,
+    "store": ServiceRole.STORE,
+}
+"""Role of the services that an option chooses among."""
+SERVICE_NAMES = {option: list(service_kinds(role)) for option, role in SERVICE_ROLES.items() if option != "store"}
+
+
 @dataclass(frozen=True, kw_only=True)
 class TileOptions(MachineOptions, FitnessOptions, ResultOptions):
     """What runs and searches of tiles have in common."""
@@ -71,31 +85,8 @@ class TileOptions(MachineOptions, FitnessOptions, ResultOptions):
             help=f"Profile (phase lengths): {', '.join(PROFILES)}. Default: from the tile.", rich_help_panel=RUN
         ),
     ] = None
-    database: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help=f"Database of the application: {', '.join(service_kinds(ServiceRole.DATABASE))}.",
-            rich_help_panel=SYSTEM,
-        ),
-    ] = EMBEDDED
-    imap: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help=f"Mail server: {', '.join(service_kinds(ServiceRole.MAIL))}.",
-            rich_help_panel=SYSTEM,
-        ),
-    ] = EMBEDDED
-    store: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Access of the web role to downloads of the infra role: embedded (HTTP), or nfs "
-            "(shared folder; bind mount on one kernel).",
-            rich_help_panel=SYSTEM,
-        ),
-    ] = EMBEDDED
+    services: SectionOptions = declare_options(TileServices, SYSTEM, SERVICE_NAMES)
+    programs: SectionOptions = declare_options(ProgramSettings)
 
     def spec(self, name: str) -> TilesSpec:
         """A run of one full tile; raises LoadstoneError."""
@@ -121,20 +112,23 @@ class TileOptions(MachineOptions, FitnessOptions, ResultOptions):
             self.results,
             driver.seed,
             placement.machine,
-            self._services(),
+            self._services(declared),
             driver_limits=resolve_limits(driver),
             fleet=self.hosts(),
             roles=placement.roles,
             notes={**declared.notes, **self.tags},
         )
 
-    def _services(self) -> Reference:
-        """The services of all tiles; raises UsageError for an unknown one."""
-        chosen = ServiceChoices(
-            database=service_kind(ServiceRole.DATABASE, self.database).name,
-            store=EMBEDDED if self.store == EMBEDDED else service_kind(ServiceRole.STORE, self.store).name,
-        )
-        return Reference(1, chosen, service_kind(ServiceRole.MAIL, self.imap).name)
+    def _services(self, tile: Tile) -> Reference:
+        """Returns the services of all tiles: those of the tile, and in their places those of the options. Raises
+        UsageError for an unknown one.
+        """
+        services = tile.services.replaced_by(self.services.read(TileServices))
+        for option, role in SERVICE_ROLES.items():
+            if name := getattr(services, option):
+                service_kind(role, name)
+        settings = merge_roles(tile.settings, self.programs.read(ProgramSettings).set)
+        return services.to_reference(settings)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,12 +73,14 @@ class Reference:
     """Service that keeps the mail."""
     settings: SettingsByProgram = field(default_factory=dict)
     """What the user changed of programs; the services that run them check it."""
+    app: str = EMBEDDED
+    """Service of the dealership in tiles, whose web sites have a service of their own."""
 
     def service_for(self, choice: str) -> str:
         """Returns the service that a choice names: the embedded one without a choice, the empty name for none."""
         if not choice:
             return EMBEDDED
-        return str({"imap": self.imap, **dict(self.services)}[choice])
+        return str({"imap": self.imap, "app": self.app, **dict(self.services)}[choice])
 
     def disclosed(self) -> dict[str, str | int | None]:
         """Its settings, as results keep them."""

@@ -12,6 +12,7 @@ from loadstone.model.load import RateCurve
 from loadstone.model.machine import MachineSpec
 from loadstone.model.notes import read_notes
 from loadstone.model.profile import Phases
+from loadstone.model.program_settings import SettingsByProgram, flatten_settings
 from loadstone.model.reading import Document, Section, suggest
 from loadstone.model.selector import (
     RoleSettings,
@@ -20,6 +21,7 @@ from loadstone.model.selector import (
     select_settings,
     split_selector,
 )
+from loadstone.model.tile_services import TileServices
 from loadstone.model.workload.bounds import Name, Positive
 
 IDLE_S = 60.0
@@ -129,6 +131,9 @@ class Tile:
     """Settings of machines by role, as `db`, or by tile and role, as `2.web`; their sizes among them."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """Facts that its author discloses, by name."""
+    services: TileServices = field(default_factory=TileServices)
+    settings: SettingsByProgram = field(default_factory=dict)
+    """Settings of the programs of its services."""
 
     @property
     def name(self) -> str:
@@ -184,8 +189,11 @@ TILE_SECTIONS: Mapping[str, type[Section]] = {
     "run": TileRun,
     "curve": TileCurve,
     "maxima": TileMaxima,
+    "services": TileServices,
 }
-"""Types of a declaration's sections, by key; `[machines]` has a table for each role, and `[notes]` has texts."""
+"""Types of a declaration's sections, by key; `[machines]` has a table for each role, `[set]` one for each program, and
+`[notes]` has texts.
+"""
 
 
 def read_tile(file: Path, machine_kind: type[MachineSpec] = MachineSpec) -> Tile:
@@ -193,7 +201,7 @@ def read_tile(file: Path, machine_kind: type[MachineSpec] = MachineSpec) -> Tile
     problem.
     """
     document = Document.read(file)
-    document.only({*TILE_SECTIONS, "machines", "notes"})
+    document.only({*TILE_SECTIONS, "machines", "set", "notes"})
     for key in ("tile", "loads", "run", "curve"):
         if key not in document.content:
             document.problem(
@@ -207,10 +215,21 @@ def read_tile(file: Path, machine_kind: type[MachineSpec] = MachineSpec) -> Tile
     if curve is not None and abs(sum(curve.factors) / len(curve.factors) - 1) > 1e-6:
         mean = sum(curve.factors) / len(curve.factors)
         document.problem(("curve", "factors"), f"their mean is {mean:.4f}", "Use factors whose mean is 1.")
-    machines, notes = _read_machines(document, machine_kind), read_notes(document)
+    machines, notes, settings = _read_machines(document, machine_kind), read_notes(document), _read_settings(document)
     document.finish()
     header, loads, run, maxima = parts["tile"], parts["loads"], parts["run"], parts["maxima"]
-    return Tile(header, loads, run, curve, maxima, machines, notes)
+    return Tile(header, loads, run, curve, maxima, machines, notes, parts["services"] or TileServices(), settings)
+
+
+def _read_settings(document: Document) -> SettingsByProgram:
+    """Reads the tables of programs below `[set]`; notes problems in the document."""
+    settings = document.content.get("set", {})
+    if isinstance(settings, dict) and all(isinstance(table, dict) for table in settings.values()):
+        return flatten_settings(settings)
+    document.problem(
+        ("set",), "is not a table for each program", "Write [set.php] and below it lines as children = 50."
+    )
+    return {}
 
 
 def _read_machines(document: Document, machine_kind: type[MachineSpec]) -> RoleSettings:

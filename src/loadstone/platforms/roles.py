@@ -24,7 +24,7 @@ def _with_settings(base: MachineSpec, roles: RoleSettings, selector: str) -> Mac
     settings = roles.get(selector)
     if not settings:
         return base
-    machine = read_machine({**base.declared, **settings})
+    machine = read_machine({**base.model_dump(mode="json", exclude_unset=True), **settings})
     refuse_foreign(machine, settings, f"--machine {selector}.platform=")
     return machine
 

@@ -1,6 +1,6 @@
 """Services that there is a choice of, found by themselves: each module below `kinds/` that declares a `KIND` is one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from loadstone.model.choices import CHOICES, NONE
@@ -63,7 +63,7 @@ def names_of(choice: str) -> list[str]:
 def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
     """Raises UsageError for a choice that the workloads' systems do not have, and for a name that no service has."""
     topology = topology_of(needs.need)
-    _refuse_unfit_front(system, needs, topology)
+    refuse_unfit_front(system, needs, topology)
     for name, chosen in system.services.changed().items():
         option = name.replace("_", "-")
         if name not in topology.choices:
@@ -85,23 +85,30 @@ def list_program_settings() -> Mapping[str, type[Section]]:
     return dict(sorted(sections.items()))
 
 
-def check_system_settings(system: Reference, topology: Topology) -> SettingsByProgram:
+def check_system_settings(system: Reference, *topologies: Topology) -> SettingsByProgram:
     """Returns what the user changed of programs, as typed values. Raises UsageError for what no chosen service has."""
-    named = ((role, system.service_for(role.choice)) for role in topology.roles)
+    named = ((role, system.service_for(role.choice)) for topology in topologies for role in topology.roles)
     chosen = [service_kind(role.service, name) for role, name in named if role.has_machine(name)]
     return check_settings(chosen, system.services.tuning, system.settings)
 
 
-def _refuse_unfit_front(system: Reference, needs: ServerNeeds, topology: Topology) -> None:
-    """Refuses what users reach where it lacks settings, a mechanism, or a database."""
+def refuse_unfit_front(system: Reference, needs: ServerNeeds, topology: Topology) -> None:
+    """Raises UsageError for a service that users reach where it lacks settings, a mechanism, or a database."""
     if "mechanism" in topology.front.settings:
         _refuse_untuned(system, *web_server(system, needs))
-    elif topology.front.choice == "service":
-        kind = service_kind(topology.front.service, system.services.service)
+    elif "tuning" in topology.front.settings:
+        kind = service_kind(topology.front.service, system.service_for(topology.front.choice))
         _refuse_untuned(system, kind)
         is_embedded = system.services.database == EMBEDDED
         if kind.name != EMBEDDED and "database" in topology.choices and is_embedded:
             raise UsageError(f"`{kind.name}` needs a separate database. Add --database postgresql or mariadb.")
+
+
+def check_tuning(system: Reference, kinds: Sequence[ServiceKind]) -> None:
+    """Raises UsageError for a tuning that none of several services has."""
+    tuning = system.services.tuning
+    if not any(tuning in kind.tunings() for kind in kinds):
+        raise UsageError(f"None of the chosen services has {tuning} settings. Remove --tuning, or choose another one.")
 
 
 def _refuse_untuned(system: Reference, kind: ServiceKind, mechanism: Mechanism | None = None) -> None:

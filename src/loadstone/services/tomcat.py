@@ -188,7 +188,8 @@ def server_xml(site: Site, contexts: Mapping[str, str]) -> str:
         f'maxConnections="{chosen.connections}" maxKeepAliveRequests="{chosen.requests_each}" '
         'URIEncoding="ISO-8859-1" relaxedQueryChars="[]|"'
     )
-    parts = "".join(_context(path, folder, chosen) for path, folder in contexts.items())
+    links = ' allowLinking="true"' if site.shared_folder else ""
+    parts = "".join(_context(path, folder, chosen, links) for path, folder in contexts.items())
     return (
         f'<Server port="-1">\n  <Service name="Catalina">\n    <Connector port="{site.port}" {common}/>\n'
         f'    <Connector port="{site.tls_port}" {common} SSLEnabled="true" scheme="https" secure="true">\n'
@@ -205,11 +206,11 @@ def page(name: str) -> str:
     return files("loadstone.suts").joinpath("jsp", name).read_text()
 
 
-def _context(path: str, folder: str, chosen: TomcatSettings) -> str:
+def _context(path: str, folder: str, chosen: TomcatSettings, links: str) -> str:
     name = f' sessionCookieName="{path[1:]}"' if path else ""
     return (
         f'        <Context path="{path}" docBase={quoteattr(folder)}{name}>\n'
-        f'          <Resources cacheMaxSize="{chosen.cache_kib}" cacheTtl="{chosen.cache_ms}"/>\n'
+        f'          <Resources cacheMaxSize="{chosen.cache_kib}" cacheTtl="{chosen.cache_ms}"{links}/>\n'
         '          <Manager pathname=""/>\n        </Context>\n'
     )
 

@@ -33,11 +33,11 @@ def mounting(kind: ServiceKind, spec: MachineSpec) -> ServiceKind:
     return replace(kind, needs={**kind.needs, **CLIENT}) if has_images(spec) else kind
 
 
-def sharing(spec: MachineSpec, front: MachineSpec) -> MachineSpec:
+def sharing(spec: MachineSpec, front: MachineSpec, declared: MachineSpec) -> MachineSpec:
     """The machine that has the folder, with the programs to share it where that takes any."""
     if not (has_images(spec) or has_images(front)):
         return spec
-    return with_software(spec, service_kind(ServiceRole.STORE, NFS))
+    return with_software(spec, service_kind(ServiceRole.STORE, NFS), declared=declared)
 
 
 def downloads(sessions: int) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Whether a declared machine has the programs that a service needs: the host's own, or those of an image."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from loadstone.model.errors import PlatformError, ServiceError
@@ -10,31 +10,41 @@ from loadstone.platforms.registry import platform_kind
 from loadstone.services.kind import ServiceKind
 
 
-def with_software(spec: MachineSpec, kind: ServiceKind, mechanism: Mechanism | None = None) -> MachineSpec:
+def with_software(
+    spec: MachineSpec, kind: ServiceKind, mechanism: Mechanism | None = None, declared: MachineSpec | None = None
+) -> MachineSpec:
     """The machine with an image that has the service's packages, where it is of a platform that makes such images and
     none is declared; and with the memory that the service takes, where it has memory of its own. Raises ServiceError
-    where programs of this host are missing, PlatformError where the platform has none.
+    where programs of this host are missing, PlatformError where the platform has none, or where the image that is
+    declared cannot have them. `declared` is the machine without the software of its other services.
     """
+    declared = declared or spec
     packages = kind.packages_for(mechanism)
     platform = platform_kind(spec.platform)
     if not packages:
         return spec
     if "image" not in platform.fitting:
         refuse_missing(kind.title, packages)
-        return _with_memory(spec, kind) if "memory" in platform.fitting else spec
-    if spec.image != MINIMAL:
+        return _with_memory(spec, kind, declared) if "memory" in platform.fitting else spec
+    if declared.image != MINIMAL:
         return spec
-    if not platform.installs:
+    if not platform.installs or "image" in declared.model_fields_set:
         raise PlatformError(
             f"{kind.title} cannot run in {platform.plural} of the image `{MINIMAL}`: use an image that contains it."
         )
-    image = "+".join([DEBIAN, *sorted({*packages.values()})])
-    return _with_memory(spec, kind).model_copy(update={"image": image})
+    image = _add_packages(spec.image, packages.values())
+    return _with_memory(spec, kind, declared).model_copy(update={"image": image})
 
 
-def _with_memory(spec: MachineSpec, kind: ServiceKind) -> MachineSpec:
-    """The machine with what the service takes, unless it was said how much it has."""
-    if "memory" in spec.model_fields_set:
+def _add_packages(image: str, packages: Iterable[str]) -> str:
+    """Returns the image that has such packages too."""
+    present = image.split("+")[1:]
+    return "+".join([DEBIAN, *sorted({*present, *packages})])
+
+
+def _with_memory(spec: MachineSpec, kind: ServiceKind, declared: MachineSpec) -> MachineSpec:
+    """The machine with what the service takes, unless its memory is declared."""
+    if "memory" in declared.model_fields_set:
         return spec
     return spec.model_copy(update={"memory": max(spec.memory, kind.memory_mib)})
 

@@ -10,6 +10,7 @@ from loadstone.host.http import is_free
 from loadstone.host.process import Readiness
 from loadstone.measure.status import StatusMeter
 from loadstone.model.errors import PlatformError, ServiceError
+from loadstone.model.program_settings import write_settings_of_programs
 from loadstone.model.role import ProcessRole
 from loadstone.model.target import Endpoint, Target
 from loadstone.platforms.contract import Machine, MachineFiles, ProgramHost
@@ -71,6 +72,7 @@ async def start_service(
     ServiceError when it cannot be prepared, or does not answer.
     """
     authority_pem = None
+    _note_settings(machine, kind, site)
     site = replace(site, names=("localhost", machine.address))
     # A service on a free port creates a certificate in memory. A machine that comes back would have another one then,
     # which its clients refuse.
@@ -161,4 +163,14 @@ async def _write(running: Running, machine: Machine, program: Program) -> None:
 async def _note_versions(machine: ProgramHost, command: list[str]) -> None:
     """What the service is made of, among the machine's facts."""
     version = await machine.start(f"{machine.name}-version", shell(f"({shlex.join(command)}) | paste -s -d ';'"))
-    machine.facts["software"] = "; ".join(map(str.strip, version.first_line.split(";")))
+    added = [part.strip() for part in version.first_line.split(";")]
+    machine.facts["software"] = "; ".join([*filter(None, [machine.facts.get("software")]), *added])
+
+
+def _note_settings(machine: ProgramHost, kind: ServiceKind, site: Site) -> None:
+    """Notes how a service is configured, among the machine's facts: its tuning, and what the user changed."""
+    if not kind.settings:
+        return
+    changed = {program: site.settings[program] for program in kind.settings if site.settings.get(program)}
+    settings = f"{site.tuning}; {write_settings_of_programs(changed)}" if changed else str(site.tuning)
+    machine.facts["settings"] = {**machine.facts.get("settings", {}), f"of {kind.title}": settings}

@@ -108,18 +108,20 @@ def prepare_machines(system: PlannedSystem) -> dict[MachineRole, MachineSpec]:
         front = system.select_machines(application.places[application.topology.front.name])[0].spec
         for role in application.topology.roles:
             for machine in system.select_machines(application.places[role.name]):
-                specs[machine.name] = _prepared(specs[machine.name], role, application, front)
+                specs[machine.name] = _prepared(specs[machine.name], machine.spec, role, application, front)
     return specs
 
 
-def _prepared(spec: MachineSpec, role: TopologyRole, application: PlacedApplication, front: MachineSpec) -> MachineSpec:
-    """Returns a role's machine with the programs of its service. Raises ServiceError and PlatformError."""
+def _prepared(
+    spec: MachineSpec, declared: MachineSpec, role: TopologyRole, application: PlacedApplication, front: MachineSpec
+) -> MachineSpec:
+    """Returns a role's machine with the programs of its service too. Raises ServiceError and PlatformError."""
     topology, choices = application.topology, application.choices
     kind = choices.kind_of(role)
     if kind is None:
         return spec
     if kind.shares_folder:
-        return sharing(spec, front)
+        return sharing(spec, front, declared)
     if role is topology.front and choices.shares_folder(topology):
         kind = mounting(kind, spec)
-    return with_software(spec, kind, choices.mechanism if kind.mechanisms else None)
+    return with_software(spec, kind, choices.mechanism if kind.mechanisms else None, declared)

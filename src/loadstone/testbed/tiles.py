@@ -8,17 +8,24 @@ from math import ceil
 from pathlib import Path
 
 from loadstone.fleet.open import OpenFleet
-from loadstone.model.choices import NONE
+from loadstone.model.choices import NONE, ServiceChoices
+from loadstone.model.errors import UsageError
 from loadstone.model.machine import MINIMAL, PUBLIC, MachineSpec
 from loadstone.model.role import MachineRole
 from loadstone.model.selector import RoleSettings, merge_roles, select_settings
-from loadstone.model.service import EMBEDDED, ServiceRole
+from loadstone.model.service import EMBEDDED, ServiceRole, Tuning
 from loadstone.model.system import Reference
 from loadstone.model.tile import NETWORKS, Role, Tile
 from loadstone.model.workload import ServerNeeds
-from loadstone.platforms.registry import described
+from loadstone.platforms.registry import described, platform_kind
 from loadstone.platforms.roles import has_setting, of_copy, of_role
-from loadstone.services.registry import service_kind
+from loadstone.services.kind import ServiceKind
+from loadstone.services.registry import (
+    check_system_settings,
+    check_tuning,
+    refuse_unfit_front,
+    service_kind,
+)
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.deploy import DeploymentChoices
 from loadstone.testbed.machines import PlannedMachine
@@ -26,12 +33,14 @@ from loadstone.testbed.running import Running
 from loadstone.testbed.shared_folder import downloads as filling
 from loadstone.testbed.shared_folder import way_of
 from loadstone.testbed.start import site_on, start_service
-from loadstone.testbed.system import PlacedApplication, PlannedSystem, start_system
+from loadstone.testbed.system import PlacedApplication, PlannedSystem, prepare_machines, start_system
 from loadstone.testbed.up import Testbed, TileUp
-from loadstone.topologies.tile import APPLICATIONS, TileApplication
+from loadstone.topologies.tile import TileApplication, list_applications
 
 EMBEDDED_SERVICES = Reference(threads=1)
 """The reference server in every role; each has as many threads as its machine has virtual CPUs."""
+INSTALLED_MIB = 512
+"""Least memory of a machine with a distribution."""
 DOWNLOADS_MIB = 20
 """Downloads of up to 6 MB for four sessions of the support site, rounded up (docs/web-workloads.md, File sets)."""
 
@@ -65,6 +74,7 @@ class TilesSystem:
         if not has_setting(machine, "memory"):
             return machine
         sizes: dict[str, object] = dict(self.tile.size(role, number))
+        sizes["memory"] = max(self.tile.size(role, number).memory, self._least_memory_mib(machine, role))
         if has_setting(machine, "disk") and machine.image == MINIMAL:
             sizes["disk"] = (self.tile.size(role, number).disk or 0) + self._files_mib(role)
         else:  # others keep what they write on their root disks
@@ -80,6 +90,63 @@ class TilesSystem:
             for role in Role
         )
 
+    def _least_memory_mib(self, machine: MachineSpec, role: Role) -> int:
+        """Memory that the services of a role take of a machine with an image of their packages; 0 for the reference
+        servers.
+        """
+        if not platform_kind(machine.platform).installs or machine.image != MINIMAL:
+            return 0
+        packaged = [kind for kind in self.kinds_of(role) if kind.needs]
+        return max((max(kind.memory_mib, INSTALLED_MIB) for kind in packaged), default=0)
+
+    def kinds_of(self, role: Role) -> list[ServiceKind]:
+        """Returns the services on the machine of a role. Raises UsageError."""
+        named = (
+            (topology_role, self.services.service_for(topology_role.choice))
+            for application in self.applications
+            for topology_role in application.topology.roles
+            if application.machines[topology_role.name] == role
+        )
+        return [service_kind(of.service, name) for of, name in named if of.has_machine(name) and name != NONE]
+
+    @property
+    def applications(self) -> tuple[TileApplication, ...]:
+        """The applications of a tile in the order in which they start."""
+        return list_applications(self.has_shared_folder)
+
+    def check_services(self) -> None:
+        """Raises LoadstoneError for services that do not fit each other or the tile, for settings that no service has,
+        and for machines that cannot have the programs of their services.
+        """
+        self._check_store()
+        for application in self.applications:
+            needs = ServerNeeds(application.topology.need, self.tile.loads.injection_rate)
+            untuned = replace(self.services, services=self._with_tuning(application))
+            refuse_unfit_front(untuned, needs, application.topology)
+        check_tuning(self.services, [kind for role in Role for kind in self.kinds_of(role)])
+        for number in range(1, self.tiles + 1):
+            prepare_machines(plan_tile(self, number))
+
+    def _check_store(self) -> None:
+        """Raises UsageError for web sites and back ends that need the downloads in a shared folder."""
+        chosen = {"--service": self.services.service_for("service"), "--backend-service": self._backend}
+        for option, name in chosen.items():
+            if name != EMBEDDED and not self.has_shared_folder:
+                raise UsageError(
+                    f"{option} {name} does not fetch downloads over HTTP from the infra role. Add --store nfs."
+                )
+
+    @property
+    def _backend(self) -> str:
+        return self.services.service_for("backend_service")
+
+    def _with_tuning(self, application: TileApplication) -> ServiceChoices:
+        """Returns the choices with the tuning that the front of an application has: the chosen one, or the default."""
+        front, chosen = application.topology.front, self.services.services
+        kind = service_kind(front.service, self.services.service_for(front.choice))
+        tuning = chosen.tuning if chosen.tuning in kind.tunings() else Tuning.DEFAULT
+        return chosen.model_copy(update={"tuning": tuning})
+
     def _files_mib(self, role: Role) -> int:
         """What a role's disk has room for beside what its machine keeps."""
         if role is not Role.INFRA or not self.has_shared_folder:
@@ -89,8 +156,11 @@ class TilesSystem:
     def choices_of(self, number: int, application: TileApplication) -> DeploymentChoices:
         """The services of one application of a tile: as many threads as its machines have virtual CPUs."""
         topology, places = application.topology, application.machines
-        needs = ServerNeeds(topology.need, self.tile.loads.injection_rate)
-        choices = DeploymentChoices.from_system(topology, self.services, needs)
+        loads = self.tile.loads
+        needs = ServerNeeds(topology.need, loads.injection_rate, file_sets={"support": loads.web_sessions})
+        settings = check_system_settings(self.services, *(each.topology for each in self.applications))
+        services = replace(self.services, services=self._with_tuning(application), settings={})
+        choices = replace(DeploymentChoices.from_system(topology, services, needs), settings=settings)
         threads = {role: self.machine_of(number, Role(place)).cpus or 1 for role, place in places.items()}
         if self.has_shared_folder:
             return replace(choices, threads=threads)
@@ -180,7 +250,7 @@ def plan_tile(system: TilesSystem, number: int) -> PlannedSystem:
             system.choices_of(number, application),
             application.machines,
         )
-        for application in APPLICATIONS
+        for application in system.applications
     ]
     private = {role: f"t{number}-{network}" for role, network in NETWORKS.items()}
     networks = {str(role): (PUBLIC, *([private[role]] if role in private else [])) for role in Role}

@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from loadstone.topologies import dealership, idle, mail, web
 from loadstone.topologies.topology import Topology, TopologyRole
 
-WEB = replace(
-    web.TOPOLOGY,
-    peers=(
-        TopologyRole(name="store", service="store", choice="store"),
-        TopologyRole(name="infra", service="infra", answers_as=("backend", "store")),
-    ),
-    balancer=None,
-)
+STORE = TopologyRole(name="store", service="store", choice="store")
+INFRA = TopologyRole(name="infra", service="infra", answers_as=("backend", "store"))
+WEB = replace(web.TOPOLOGY, peers=(STORE, INFRA), balancer=None)
 """Web sites whose back end and file store are one server."""
+BACKEND = TopologyRole(name="infra", service="backend", choice="backend_service")
+WEB_WITH_FOLDER = replace(web.TOPOLOGY, peers=(STORE, BACKEND), balancer=None)
+"""Web sites whose downloads are in a folder of the machine that has their back end."""
+DEALERSHIP = replace(dealership.TOPOLOGY, front=replace(dealership.TOPOLOGY.front, choice="app"))
+"""The dealership, whose service has a choice of its own next to that of the web sites."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,12 @@ class TileApplication:
     """Machine of the tile, by role of the topology."""
 
 
-APPLICATIONS = (
-    TileApplication(WEB, {"web": "web", "store": "infra", "infra": "infra"}),
-    TileApplication(dealership.TOPOLOGY, {"app": "app", "database": "db"}),
-    TileApplication(mail.TOPOLOGY, {"mail": "mail"}),
-    TileApplication(idle.TOPOLOGY, {"idle": "idle"}),
-)
-"""In the order in which they start."""
+def list_applications(shares_folder: bool) -> tuple[TileApplication, ...]:
+    """Returns the applications of a tile in the order in which they start."""
+    sites = WEB_WITH_FOLDER if shares_folder else WEB
+    return (
+        TileApplication(sites, {"web": "web", "store": "infra", "infra": "infra"}),
+        TileApplication(DEALERSHIP, {"app": "app", "database": "db"}),
+        TileApplication(mail.TOPOLOGY, {"mail": "mail"}),
+        TileApplication(idle.TOPOLOGY, {"idle": "idle"}),
+    )

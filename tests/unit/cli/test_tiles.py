@@ -46,6 +46,26 @@ def test_tags_faults_machines_and_services_are_part_of_what_is_run(specs: list[T
     assert spec.software == {"database": "postgresql", "imap": "dovecot", "store": "nfs"}
 
 
+def test_services_and_settings_of_a_tiles_file_are_replaced_singly_by_options(
+    specs: list[TilesSpec], tmp_path: Path
+) -> None:
+    file = tmp_path / "tile.toml"
+    tables = '[services]\nservice = "nginx-php"\nstore = "nfs"\n[set.php]\nchildren = 50\nwaiting = 9\n'
+    file.write_text(f"{(DATA / 'tiny-tile.toml').read_text()}\n{tables}")
+    assert call("--tile", str(file), "--service", "apache-mod-php", "--set", "php.children=7") == 0
+    (spec,) = specs
+    assert spec.services.services == ServiceChoices(service="apache-mod-php", store="nfs")
+    assert spec.services.settings == {"php": {"children": "7", "waiting": 9}}
+    assert spec.software["set"] == "php.children=7, php.waiting=9"
+    assert spec.software["service"] == "apache-mod-php"
+
+
+def test_a_tiles_file_with_a_setting_outside_a_program_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "tile.toml"
+    file.write_text(f"{(DATA / 'tiny-tile.toml').read_text()}\n[set]\nchildren = 50\n")
+    assert call("--tile", str(file)) == 2
+
+
 def test_notes_of_a_tiles_file_stand_next_to_tags_which_replace_them(specs: list[TilesSpec], tmp_path: Path) -> None:
     file = tmp_path / "tile.toml"
     file.write_text((DATA / "tiny-tile.toml").read_text() + '\n[notes]\nswitch = "old"\nport = 4\n')

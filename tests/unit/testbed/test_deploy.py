@@ -171,8 +171,10 @@ def test_web_sites_on_a_machine_that_comes_back_keep_their_certificate(
     assert "--certificates" not in recorder.commands["backend"]
 
 
-def test_the_applications_of_a_tile_have_all_its_machines() -> None:
-    placed = {machine for application in tile.APPLICATIONS for machine in application.machines.values()}
+@pytest.mark.parametrize("shares_folder", [False, True])
+def test_the_applications_of_a_tile_have_all_its_machines(shares_folder: bool) -> None:
+    applications = tile.list_applications(shares_folder)
+    placed = {machine for application in applications for machine in application.machines.values()}
     assert placed == set(TileRole)
-    for application in tile.APPLICATIONS:
+    for application in applications:
         assert set(application.machines) == {role.name for role in application.topology.roles}

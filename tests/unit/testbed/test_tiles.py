@@ -1,13 +1,15 @@
 """Tiles on machines that only record: six roles each, in order, and nothing of any tile left when one fails."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from loadstone.model.choices import ServiceChoices
-from loadstone.model.errors import PlatformError
+from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.machine import MINIMAL, MachineSpec
+from loadstone.model.service import Tuning
 from loadstone.model.system import Reference
 from loadstone.model.tile import Role, read_tile
 from loadstone.platforms.registry import read_machine
@@ -90,4 +92,56 @@ def test_a_tiles_machines_have_the_programs_of_all_services_that_run_on_them() -
     assert "nfs-ganesha" in images[Role.INFRA]
     assert "nfs" in images[Role.WEB]
     assert {images[role] for role in (Role.APP, Role.MAIL, Role.IDLE)} == {MINIMAL}
-    assert specs[Role.DB].memory == TILE.size(Role.DB).memory
+    assert specs[Role.DB].memory == 512, "a distribution takes more than the tile's size for the reference server"
+    assert specs[Role.APP].memory == TILE.size(Role.APP).memory
+
+
+REAL = Reference(
+    1,
+    ServiceChoices(service="nginx-php", backend_service="nginx-responder", database="postgresql", store="nfs"),
+    "dovecot",
+    {"php": {"children": "7"}, "tomcat": {"heap_mib": "300"}, "postgresql": {"shared_buffers": "64MB"}},
+    "tomcat",
+)
+"""Real software in all roles but idle, with three settings."""
+
+
+def test_a_tile_of_real_software_has_machines_with_all_its_programs_and_their_memory() -> None:
+    specs = prepare_machines(plan_tile(TilesSystem(TILE, 1, read_machine("platform=vm"), REAL), 1))
+    images = {name.role: set(spec.image.split("+")[1:]) for name, spec in specs.items()}
+    assert {"nginx-light", "php-fpm", "nfs-common"} <= images["web"]
+    assert {"nginx-light", "nfs-ganesha"} <= images["infra"], "both services of the role are in its image"
+    assert {"tomcat10-common", "libpostgresql-jdbc-java"} <= images["app"]
+    assert {name.role: spec.memory for name, spec in specs.items()}["app"] == 1024
+    assert {name.role: spec.memory for name, spec in specs.items()}["mail"] == 512
+    tile_app = TilesSystem(TILE, 1, read_machine("platform=vm"), REAL, machine_roles={"app": {"memory": "700"}})
+    assert tile_app.machine_of(1, Role.APP).memory == 700
+
+
+def test_settings_of_programs_reach_the_services_that_have_them() -> None:
+    system = TilesSystem(TILE, 1, MachineSpec(), REAL)
+    for application in system.applications:
+        assert system.choices_of(1, application).settings == {
+            "php": {"children": 7},
+            "tomcat": {"heap_mib": 300},
+            "postgresql": {"shared_buffers": "64MB"},
+        }
+
+
+@pytest.mark.parametrize(
+    ("machine", "services", "error", "reason"),
+    [
+        ("platform=vm,image=minimal", REAL, PlatformError, "virtual machines of the image `minimal`"),
+        ("platform=vm", Reference(1, ServiceChoices(service="nginx-php")), UsageError, "Add --store nfs"),
+        ("platform=vm", Reference(1, ServiceChoices(backend_service="nginx-responder")), UsageError, "--store nfs"),
+        ("platform=vm", Reference(1, app="tomcat"), UsageError, "`tomcat` needs a separate database"),
+        ("platform=vm", Reference(1, settings={"php": {"children": "7"}}), UsageError, "none of the chosen services"),
+        ("platform=vm", replace(REAL, settings={"php": {"children": "0"}}), UsageError, "`children=0` is not valid"),
+        ("platform=vm", Reference(1, ServiceChoices(tuning=Tuning.TUNED)), UsageError, "has tuned settings"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_starts(
+    machine: str, services: Reference, error: type[Exception], reason: str
+) -> None:
+    with pytest.raises(error, match=reason):
+        TilesSystem(TILE, 1, read_machine(machine), services).check_services()

@@ -303,7 +303,7 @@ def test_a_database_has_as_many_threads_as_the_cpus_that_are_set_for_it(tmp_path
 def test_the_heading_names_the_memory_that_services_take(
     tmp_path: Path, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def with_more(spec: MachineSpec, kind: ServiceKind, _: object) -> MachineSpec:
+    def with_more(spec: MachineSpec, kind: ServiceKind, *_: object) -> MachineSpec:
         return spec.model_copy(update={"memory": 1300}) if kind.role == ServiceRole.WEB else spec
 
     monkeypatch.setattr(system, "with_software", with_more)

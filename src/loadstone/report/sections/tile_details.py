@@ -1,6 +1,6 @@
 """Tiles: each by itself, its loads and its machines, and the rules of the run as a whole."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from loadstone.judge.usage import host_usage, tree_usage
 from loadstone.model.figures import Blame, Criteria, Distribution, OperationFigures
@@ -28,6 +28,7 @@ TITLES: tuple[str, ...] = (
     *("/s", "total", "good", "tolerable", "fail", "good, %", "validation\nerrors", "other\nerrors"),
     *("average,\ns", "p50", "p90", "required\nwithin, s", "p99", "p99.9", "max"),
 )
+REFERENCE = "reference server"
 REQUIRED_NOTE = "Required: the time within which the share in brackets of the operations must be answered. "
 NOTE = "Cores and memory are those of a machine's processes on the host, in the mean over the measured window."
 
@@ -49,7 +50,7 @@ def _tile(result: Result, entry: TileEntry) -> Iterator[Block]:
     rows = [row for kind in SHOWN for row in _load_rows(result, entry.number, kind)]
     yield Table([Column("load"), *map(Column, TITLES)], rows)
     yield Paragraph(REQUIRED_NOTE, Tone.QUIET)
-    text = [Column("what it is", ColumnKind.TEXT), Column("networks", ColumnKind.TEXT)]
+    text = [Column(title, ColumnKind.TEXT) for title in ("what it is", "software", "settings", "networks")]
     columns = [Column("machine"), *text, Column("CPU, cores"), Column("memory, MiB")]
     samples = _samples(result, entry.number)
     machines = [_machine(result.manifest, str(MachineRole(role, tile=entry.number)), samples) for role in Role]
@@ -109,9 +110,19 @@ def _machine(manifest: Manifest, name: str, samples: Sequence[Sample]) -> Row:
     facts, used = manifest.machines.get(name), tree_usage(samples, name)
     networks = ", ".join(f"{network} {address}" for network, address in facts.networks.items()) if facts else ""
     about = facts.about if facts else "never up"
+    others = facts.facts if facts else {}
+    software = str(others.get("software") or REFERENCE)
+    settings = write_settings(others.get("settings"))
+    network_text = networks or "the host's own network"
     memory = used.get("resident_bytes")
     mib = None if memory is None else memory * MIB_PER_BYTE
-    return Row([name, about, networks or "the host's own network", number(used.get("cores"), 3), number(mib)])
+    return Row([name, about, software, settings, network_text, number(used.get("cores"), 3), number(mib)])
+
+
+def write_settings(settings: object) -> str:
+    """Returns the settings of a machine's services, by service; empty for those that have none."""
+    by_service = settings if isinstance(settings, Mapping) else {}
+    return "; ".join(f"{name.removeprefix('of ')}: {text}" for name, text in by_service.items())
 
 
 def _host(result: Result) -> str:

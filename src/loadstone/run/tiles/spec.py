@@ -10,10 +10,13 @@ from loadstone.model.errors import UsageError
 from loadstone.model.load import Population, RateCurve
 from loadstone.model.machine import MachineSpec
 from loadstone.model.profile import Phases, Profile, Rigor
+from loadstone.model.program_settings import write_settings_of_programs
 from loadstone.model.records.workload_id import LoadPhase, TileLoadKind, WorkloadId
 from loadstone.model.selector import RoleSettings
+from loadstone.model.service import EMBEDDED, Tuning
 from loadstone.model.system import Reference
 from loadstone.model.tile import IDLE_S, Role, Tile, TileLoad, read_tile
+from loadstone.model.tile_services import TileServices
 from loadstone.model.workload import Published, Workload
 from loadstone.model.workload.values import TableValues
 from loadstone.platforms.registry import machine_kind
@@ -102,8 +105,12 @@ class TilesSpec(DeploymentSpec):
 
     @property
     def software(self) -> dict[str, str]:
-        """Services that a tile may choose, by what they are."""
-        return {choice: self.services.service_for(choice) for choice in ("database", "imap", "store")}
+        """Services that a tile may choose, by what they are, and what the user set of their programs."""
+        services = self.services
+        named = {choice: services.service_for(choice) for choice in ("database", "imap", "store")}
+        others = {choice: services.service_for(choice) for choice in ("service", "backend_service", "app", "tuning")}
+        named |= {choice: name for choice, name in others.items() if name not in (EMBEDDED, Tuning.DEFAULT)}
+        return named | ({"set": write_settings_of_programs(services.settings)} if services.settings else {})
 
     @property
     def system(self) -> TilesSystem:
@@ -131,7 +138,8 @@ class TilesSpec(DeploymentSpec):
     @property
     def profile(self) -> Profile:
         """What verdicts may claim: all rules where the tile's own lengths are those of the classic one."""
-        is_full = replace(self.tile, notes={}) == find_tile("classic") and self.phases == self.tile.phases
+        bare = replace(self.tile, notes={}, services=TileServices(), settings={})
+        is_full = bare == find_tile("classic") and self.phases == self.tile.phases
         about = f"{self.tile.header.title}, all workloads in one window of {self.phases.steady_s:g} s"
         return Profile(self.profile_name, about, self.phases, 1, Rigor.FULL if is_full else Rigor.REDUCED)
 

@@ -65,6 +65,8 @@ class TilesRun:
             raise UsageError("`count` cannot be set: a tile has one machine of each role. Use --tiles for more tiles.")
         refuse_unknown_roles(spec.roles, dict.fromkeys(Role, len(spec.loads)))
         self.plan_machines()
+        if spec.fleet is None:
+            spec.system.check_services()
 
     def plan_machines(self) -> Sequence[PlannedMachine]:
         """Returns the machines of all tiles. Raises UsageError."""
