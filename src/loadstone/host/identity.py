@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import psutil
+
 STARTTIME = 19
 """Place of the start, in ticks, among the fields of /proc/PID/stat after the program's name (proc(5))."""
 
@@ -17,6 +19,14 @@ def start_of(pid: int) -> str:
         raise ProcessLookupError(pid) from None
     ticks = state.rpartition(")")[2].split()[STARTTIME]  # a program's name may hold anything, also parentheses
     return f"{boot} {ticks}"
+
+
+def read_boot_id() -> str:
+    """Returns a name for the time since this host booted."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:  # sandboxes hide it
+        return str(int(psutil.boot_time()))
 
 
 def is_still(pid: int, start: str) -> bool:

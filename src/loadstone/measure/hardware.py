@@ -1,5 +1,7 @@
 """What a machine is made of and how its kernel is set, as published disclosures list it. Linux: /sys and /proc."""
 
+import contextlib
+import os
 import resource
 import subprocess
 from collections.abc import Iterator
@@ -8,6 +10,9 @@ from pathlib import Path
 import psutil
 
 from loadstone.host import launch
+from loadstone.host.identity import read_boot_id
+from loadstone.host.runtime import private_folder
+from loadstone.model.errors import PlatformError
 
 SETTINGS = (
     *("fs/file-max", "kernel/numa_balancing", "kernel/sched_autogroup_enabled", "net/core/netdev_max_backlog"),
@@ -85,6 +90,22 @@ def _processor(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _dmi_memory() -> str:
+    """Returns what `dmidecode` says of memory devices. It is asked once in a boot: modules do not change meanwhile."""
+    try:
+        kept = private_folder() / f"memory-modules-{read_boot_id()}.txt"
+    except (OSError, PlatformError):
+        return _ask_dmi_memory()
+    if kept.is_file():
+        return text_of(kept)
+    text = _ask_dmi_memory()
+    with contextlib.suppress(OSError):
+        unfinished = kept.with_suffix(f".{os.getpid()}")
+        unfinished.write_text(text)
+        unfinished.replace(kept)
+    return text
+
+
+def _ask_dmi_memory() -> str:
     """Returns what `dmidecode` says of memory devices; empty where it is missing or not permitted."""
     try:
         done = launch.run(["dmidecode", "--quiet", "--type", "17"], timeout=HARDWARE_TOOL_TIMEOUT_S)

@@ -1,8 +1,12 @@
 """What a machine says of itself, from a tree of /sys and /proc."""
 
 import resource
+import subprocess
 from pathlib import Path
 
+import pytest
+
+from loadstone.host import launch
 from loadstone.measure.hardware import hardware, list_memory_modules
 
 OF_THIS_PROCESS = {"file systems", "memory modules", "limits of a process"}
@@ -70,3 +74,17 @@ Memory Device
 """
     assert dict(list_memory_modules(text)) == {"DIMM_A1": "16 GB, DDR4, 3200 MT/s, M393"}
     assert dict(list_memory_modules("")) == {}
+
+
+def test_memory_modules_are_asked_for_once_in_a_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+
+    def answer(argv: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        asked.append(argv)
+        return subprocess.CompletedProcess(argv, 0, "Memory Device\n\tSize: 8 GB\n\tLocator: A1\n", "")
+
+    monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "runtime"))
+    monkeypatch.setattr(launch, "run", answer)
+    shown = [hardware(tmp_path)["memory modules"] for _ in range(2)]
+    assert shown == [{"A1": "8 GB"}] * 2
+    assert [argv[0] for argv in asked] == ["dmidecode"]
