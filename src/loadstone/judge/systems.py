@@ -2,16 +2,16 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from loadstone.judge import consolidation as tiles
 from loadstone.judge import score as web
 from loadstone.judge.audits import PrintedFigure, audit_tile
-from loadstone.judge.tiles import StoredTile, maxima_of, tiles_of
+from loadstone.judge.tiles import StoredTile, record_score
 from loadstone.model.errors import UsageError
 from loadstone.model.records.result import Result
-from loadstone.model.records.verdict import Verdict
+from loadstone.model.records.verdict import TilesScore, TilesVerdict, Verdict
 
 
 @dataclass(frozen=True)
@@ -58,17 +58,16 @@ class RankedSystem:
 def score_printed(name: str, stored: Sequence[StoredTile], maxima: tiles.Maxima) -> SystemScore:
     """Scores the tiles of a printed table and audits its rows."""
     scored = tiles.consolidation([tile.tile for tile in stored], maxima)
+    score = record_score(stored, scored, maxima)
     audits = tuple(audit for tile in stored for audit in audit_tile(tile.number, tile.groups, tile.tile, maxima))
-    return _score_tiles(name, scored, maxima, audits=audits)
+    return replace(_score_tiles(name, score), audits=audits)
 
 
 def score_result(name: str, result: Result) -> SystemScore:
     """Takes the score of a judged result; raises UsageError for a result without a score."""
     verdict = result.verdict
-    if result.manifest.tile is not None and verdict is not None and verdict.consolidation is not None:
-        maxima = maxima_of(result)
-        scored = tiles.consolidation([tile.tile for tile in tiles_of(result)], maxima)
-        return _score_tiles(name, scored, maxima, score_error=verdict.consolidation.score_error, verdict=verdict.whole)
+    if verdict is not None and verdict.consolidation is not None:
+        return _take_sealed(name, verdict.consolidation, verdict.whole)
     if verdict is not None and verdict.index is not None:
         loads = ", ".join(f"{workload.id.label} {workload.criteria.load_in_words}" for workload in result.workloads)
         return SystemScore(name, web.NAME, verdict.index.value, loads, verdict=verdict.whole)
@@ -77,25 +76,21 @@ def score_result(name: str, result: Result) -> SystemScore:
     )
 
 
-def _score_tiles(
-    name: str,
-    scored: tiles.Consolidation,
-    maxima: tiles.Maxima,
-    *,
-    score_error: float | None = None,
-    verdict: Verdict | None = None,
-    audits: tuple[PrintedFigure, ...] = (),
-) -> SystemScore:
+def _take_sealed(name: str, sealed: TilesVerdict, verdict: Verdict) -> SystemScore:
+    """Returns the score of a run of tiles as it was judged and sealed."""
+    return replace(_score_tiles(name, sealed), score_error=sealed.score_error, verdict=verdict)
+
+
+def _score_tiles(name: str, score: TilesScore) -> SystemScore:
+    """Returns the score of tiles, without a verdict."""
+    app, web_rate, mail = (f"{value:.2f}" for value in (score.maxima.app, score.maxima.web, score.maxima.mail))
     return SystemScore(
         name=name,
-        kind=f"{tiles.NAME} (maxima: app {maxima.app}, web {maxima.web}, mail {maxima.mail} /s)",
-        score=float(scored.score),
-        size=f"{tiles.MACHINES_PER_TILE * len(scored.tiles)} machines",
-        qos_pct=float(scored.qos_pct),
-        least_qos_pct=float(scored.least_qos_pct),
-        score_error=score_error,
-        verdict=verdict,
-        audits=audits,
+        kind=f"{tiles.NAME} (maxima: app {app}, web {web_rate}, mail {mail} /s)",
+        score=score.score,
+        size=f"{tiles.MACHINES_PER_TILE * len(score.tiles)} machines",
+        qos_pct=score.qos_pct,
+        least_qos_pct=score.least_qos_pct,
     )
 
 
