@@ -17,6 +17,7 @@ from loadstone.report.build import Format, render, trusted
 from loadstone.store.documents import write_atomic
 from loadstone.store.folder import SealState, seal_of
 from loadstone.store.read import read_result
+from loadstone.study.decision import decide_result
 
 
 def conclude(path: Path, has_report: bool = True) -> Exit:
@@ -29,6 +30,8 @@ def conclude(path: Path, has_report: bool = True) -> Exit:
     verdict = result.verdict or ResultVerdict("")
     _show_verdicts(result, verdict)
     _show_state(result.manifest)
+    for sentence in decide_result(result):
+        say(sentence)
     if verdict.whole is not Verdict.PASS:
         say(f"`loadstone explain {path}` explains the broken rules.")
     if has_report:

@@ -32,6 +32,34 @@ HOST, MEMORY, DISK = "the host's CPU, which driver, system and back end share", 
 NOTHING = "nothing that is watched: a lock, a pool or a queue of the system, or its users' own pace and lines"
 
 
+@dataclass(frozen=True)
+class Resource:
+    """Something that a run may use up."""
+
+    name: str
+    """In sentences about what was full."""
+    metric: str
+    capacity: str
+    """Name of how much there is; empty for a metric in percent."""
+    of_system: str = ""
+    """In sentences about the system's reserves; empty for what is not of the system alone."""
+
+    def used_share(self, run: RunSummary) -> float | None:
+        """Returns the used share, 0 to 1; None where use or capacity is not known."""
+        held = run.capacity.get(self.capacity, 0.0) if self.capacity else PERCENT
+        return run.metrics[self.metric] / held if held and self.metric in run.metrics else None
+
+
+PERCENT = 100.0
+RESOURCES = (
+    Resource(DRIVER, "driver_cpu", ""),
+    Resource(WORKERS, "busy_workers", "workers", "workers"),
+    Resource(SYSTEM, "server_cpu", "server_cores", "CPU"),
+    Resource(HOST, "host_cpu", "cores"),
+)
+"""What a run may use up, in the order in which it is blamed."""
+
+
 def bottleneck(run: RunSummary) -> Bottleneck | None:
     """The first of what was full in a run; None where nothing was watched."""
     resource = next(_full(run), None)
@@ -41,21 +69,16 @@ def bottleneck(run: RunSummary) -> Bottleneck | None:
 
 
 def _full(run: RunSummary) -> Iterator[Bottleneck]:
-    metrics, capacity, monitors = run.metrics, run.capacity, run.monitors
-    cores = capacity.get("cores", 0.0)
+    monitors, cores = run.monitors, run.capacity.get("cores", 0.0)
     foreign = next((check.figure for check in run.checks if check.id is CheckId.FOREIGN_CPU), 0.0)
     if foreign > FOREIGN_CPU_PCT:
         yield Bottleneck(OTHERS, foreign / 100)
     if run.is_driver_bound:
         yield Bottleneck(DRIVER)
-    for name, used, held in (
-        (DRIVER, metrics.get("driver_cpu", 0.0) / 100, 1.0),
-        (WORKERS, metrics.get("busy_workers", 0.0), capacity.get("workers", 0.0)),
-        (SYSTEM, metrics.get("server_cpu", 0.0), capacity.get("server_cores", 0.0)),
-        (HOST, metrics.get("host_cpu", 0.0), cores),
-    ):
-        if held and used >= FULL_RESOURCE_SHARE * held:
-            yield Bottleneck(name, used / held)
+    for resource in RESOURCES:
+        share = resource.used_share(run)
+        if share is not None and share >= FULL_RESOURCE_SHARE:
+            yield Bottleneck(resource.name, share)
     if monitors.get("host.swap_in_per_s", 0.0) + monitors.get("host.swap_out_per_s", 0.0) > 0:
         yield Bottleneck(MEMORY)
     if cores and monitors.get("host.wait_cores", 0.0) >= WAITING * cores:

@@ -37,8 +37,14 @@ def test_a_system_whose_cpu_is_full_is_planned_with_four_fifths_of_it() -> None:
     answer, sentence = decision_of(SEARCH, cliff(1000, full_at=1000))
     assert answer.peak is not None
     assert sentence.startswith(f"Decision: the system holds {answer.peak:g} sessions (a repetition finds ")
-    assert "; above it, the rule `good operations` breaks first. " in sentence
+    assert "limited by the system's CPU (100 % used); above it, the rule `good operations` breaks first. " in sentence
     assert sentence.endswith("Keep its CPU below 80 %: that is 800 sessions, interpolated.")
+
+
+def test_a_system_that_the_lab_started_is_named_with_its_platform() -> None:
+    play = cliff(1000, full_at=1000)
+    _, sentence = decision_of(SEARCH, lambda request: replace(play(request), platform="vm"))
+    assert sentence.startswith("Decision: this host holds ") and " sessions of page on vm (" in sentence
 
 
 def test_a_system_with_idle_cpu_needs_no_smaller_load() -> None:

@@ -4,15 +4,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import fmean
 
+from loadstone.study.bottleneck import RESOURCES, Resource
+from loadstone.study.decision import PLANNED_SHARE, be, write_system
 from loadstone.study.search.answer import LimitedBy
 from loadstone.study.search.spec import SearchSpec
 from loadstone.study.search.state import SearchState
 from loadstone.study.summary import RunSummary
-
-PLANNED_SHARE = 0.8
-"""Share of a system's CPU that operators plan with; the rest is for peaks of the load and for failures."""
-RESOURCES = (("server_cpu", "server_cores", "CPU"), ("busy_workers", "workers", "workers"))
-"""What a system may use up: its metric, its capacity and its name."""
 
 
 def decide(search: SearchSpec, state: SearchState, interval: tuple[float, float] | None) -> Iterator[str]:
@@ -23,33 +20,40 @@ def decide(search: SearchSpec, state: SearchState, interval: tuple[float, float]
     is_bounded = state.limit() is LimitedBy.RULE
     held = search.text(peak) if is_bounded else f"at least {search.text(peak)}"
     low_high = f" (a repetition finds {' to '.join(map(search.text, interval))})" if is_bounded and interval else ""
-    yield f"Decision: the system holds {held} {search.unit}{low_high}{_limit(state)}. {_plan(search, state, peak)}"
+    platform = next((run.platform for run in state.runs if run.platform), "")
+    system, place = write_system(search.workload, platform)
+    load = f"{held} {search.unit}{place}{low_high}"
+    yield f"Decision: {system} holds {load}{_limit(state)}. {_plan(search, state, peak)}"
 
 
 def _limit(state: SearchState) -> str:
+    """Returns what limits a peak: the driver, or what was full and the rule that breaks above it."""
     match state.limit():
         case LimitedBy.DRIVER:
             return "; the driver was the limit"
         case LimitedBy.RULE:
-            rules = state.broke_first()
-            return f"; above it, the rule `{rules[0].rule}` breaks first" if rules else ""
+            full, rules = state.bottleneck(), state.broke_first()
+            limit = f", limited by {full}" if full else ""
+            return f"{limit}; above it, the rule `{rules[0].rule}` breaks first" if rules else limit
         case _:
             return ""
 
 
 def _plan(search: SearchSpec, state: SearchState, peak: float) -> str:
     """Says which load leaves a part of the system's resource free; empty where no resource was watched."""
-    for metric, capacity, name in RESOURCES:
-        used = [(load, share) for load in state.loads if (share := _used(state.find_runs(load), metric, capacity))]
+    for resource in RESOURCES:
+        if not resource.of_system:
+            continue
+        used = [(load, share) for load in state.loads if (share := _used(state.find_runs(load), resource))]
         at_peak = next((share for load, share in used if load == peak), None)
         if at_peak is not None:
-            return _advice(search, used, at_peak, name)
+            return _advice(search, used, at_peak, resource.of_system)
     return "Its CPU was not watched, so no share of it can be kept free."
 
 
 def _advice(search: SearchSpec, used: Sequence[tuple[float, float]], at_peak: float, name: str) -> str:
     if at_peak <= PLANNED_SHARE:
-        return f"There {100 * at_peak:.0f} % of its {name} {_be(name)} used."
+        return f"There {100 * at_peak:.0f} % of its {name} {be(name)} used."
     keep = f"Keep its {name} below {100 * PLANNED_SHARE:.0f} %"
     load = find_load(used, PLANNED_SHARE)
     if load is None:
@@ -67,15 +71,7 @@ def find_load(used: Sequence[tuple[float, float]], share: float) -> float | None
     return None
 
 
-def _used(runs: Sequence[RunSummary], metric: str, capacity: str) -> float | None:
+def _used(runs: Sequence[RunSummary], resource: Resource) -> float | None:
     """Returns the mean share of a resource that valid runs used; None where none knows both use and capacity."""
-    shares = [
-        run.metrics[metric] / run.capacity[capacity]
-        for run in runs
-        if run.is_valid and metric in run.metrics and run.capacity.get(capacity)
-    ]
+    shares = [share for run in runs if run.is_valid and (share := resource.used_share(run)) is not None]
     return fmean(shares) if shares else None
-
-
-def _be(name: str) -> str:
-    return "are" if name.endswith("s") else "is"
