@@ -78,7 +78,7 @@ class StudyCommand(WorkloadOptions):
         if section.is_quick:
             declared = replace(declared, profile=declared.profile.model_copy(update={"name": QUICK_PROFILE}))
         spec = resolve(declared, self.results, self.hosts(), self.tags)
-        spec = replace(spec, name=self.name or spec.name)
+        spec = replace(spec, name=self.name or spec.name, power=section.meters)
         if spec.together:
             raise UsageError("A study runs its workloads one after another. Remove `together`.")
         if file is None and self.has_usual_workloads:

@@ -174,7 +174,8 @@ def _run(run: RunSummary) -> Row:
         for name, _, digits, factor in RUN_METRICS
     ]
     verdict = Cell(run.verdict, Tone(run.verdict.value))
-    return Row([Cell(request.key or run.folder, link=run.folder), title, verdict, *metrics, "; ".join(run.reasons)])
+    link = run.folder if run.was_made else ""
+    return Row([Cell(request.key or run.folder, link=link), title, verdict, *metrics, "; ".join(run.reasons)])
 
 
 def _configuration(manifest: StudyManifest, runs: Sequence[RunSummary]) -> Iterator[Block]:

@@ -40,6 +40,11 @@ class StudySection(Section):
         """Whether its runs are as short as those of the profile `brief`."""
         return False
 
+    @property
+    def meters(self) -> tuple[str, ...]:
+        """Power meters of its runs."""
+        return ()
+
 
 @dataclass(frozen=True)
 class StudyContext:
@@ -140,6 +145,8 @@ class StudyKind(Generic[S, A]):
     """The last line in the terminal, from all runs."""
     learns_from_invalid: bool = False
     """Whether runs that are not fit for a verdict of their workload may still answer it."""
+    keeps_going: bool = False
+    """Whether a run that cannot be made leaves a reason in the answer, instead of ending the study."""
     decides: Mapping[str, str] = field(default_factory=dict)
     """Options of all studies that this kind settles by itself, with what says it instead."""
     rank: int = 100

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from loadstone import __version__
+from loadstone.model.errors import LoadstoneError, StoreError
 from loadstone.model.records.manifest import Status, StudyManifest
 from loadstone.run.disclosure import make_study_manifest
 from loadstone.run.executor import Listener
@@ -20,7 +21,7 @@ from loadstone.study.duet import refuse_impossible_duet, run_at_once
 from loadstone.study.kind import StudyAnswer
 from loadstone.study.question import Answer
 from loadstone.study.spec import StudySpec
-from loadstone.study.summary import RunRequest, RunSummary
+from loadstone.study.summary import RunRequest, RunSummary, not_made
 
 A = TypeVar("A", bound=Answer)
 
@@ -78,7 +79,13 @@ async def _make_all(
                 if read_verdict(path) is None:  # a signal came between the end of the run and its judgement
                     judge(path)
         else:
-            paths = await _make(spec, batch, folder.runs, listener, begin)
+            try:
+                paths = await _make(spec, batch, folder.runs, listener, begin)
+            except LoadstoneError as error:
+                if not spec.kind.keeps_going or isinstance(error, StoreError):
+                    raise
+                runs += [not_made(request, str(error)) for request in batch]
+                continue
             if any(read_manifest(path).status is Status.INTERRUPTED for path in paths):
                 return Status.INTERRUPTED, "ended by a signal; the same command resumes the study"
         runs += [spec.base.summarize(request, read_result(path)) for request, path in zip(batch, paths, strict=True)]

@@ -138,6 +138,13 @@ class RunSummary:
     """Input of the system's machines; None where no host counts it, and in older answers."""
     log: PairLog | None = None
     """Log of a protected pair; None without one."""
+    watts: float | None = None
+    """Mean power of the loaded window, of the whole system where that was metered; None without a meter."""
+
+    @property
+    def was_made(self) -> bool:
+        """Whether there is a result of it: a run that could not be made has its reason alone."""
+        return bool(self.folder)
 
     @property
     def passed(self) -> bool:
@@ -152,6 +159,16 @@ class RunSummary:
     def broken(self) -> list[Check]:
         """The rules it broke; notes are none."""
         return [check for check in self.checks if check.is_broken]
+
+
+def not_made(request: RunRequest, reason: str) -> RunSummary:
+    """Returns the summary of a run that could not be made."""
+    return RunSummary(request, "", Verdict.INVALID, (reason,))
+
+
+def _read_watts(result: Result) -> float | None:
+    by_scope = {meter.scope: meter.loaded_w for meter in result.manifest.power if meter.loaded_w is not None}
+    return by_scope.get("system", by_scope.get("server"))
 
 
 def summarize(request: RunRequest, result: Result) -> RunSummary:
@@ -191,6 +208,7 @@ def summarize(request: RunRequest, result: Result) -> RunSummary:
         processes=compute_process_uses(workload.iterations),
         traffic=compute_traffic(workload.iterations),
         log=compute_log(workload.iterations),
+        watts=_read_watts(result),
     )
 
 
