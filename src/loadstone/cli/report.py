@@ -22,6 +22,8 @@ from loadstone.report.build import Format, write_report
 from loadstone.report.study import write_study_report
 from loadstone.run.judging import judge
 from loadstone.run.published import import_published
+from loadstone.run.tiles.published import import_tiles
+from loadstone.run.tiles.table import is_tile_table
 from loadstone.store.folder import Seal, SealState, seal_of
 from loadstone.store.index import ListedResult, ResultIndex
 from loadstone.store.read import read_result
@@ -98,17 +100,28 @@ def export(
 
 
 def import_table(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV file of published iterations.")],
-    sessions: Annotated[
-        str, typer.Option(help="Number of sessions of each workload, such as banking=2300,support=2200.")
+    file: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, help="CSV file of published iterations, or of tiles.")
     ],
+    sessions: Annotated[
+        str,
+        typer.Option(
+            help="Number of sessions of each workload of published iterations, such as banking=2300,support=2200."
+        ),
+    ] = "",
     name: Annotated[str | None, typer.Option(help="Name of the result folder.")] = None,
     results: Results = RESULTS,
 ) -> None:
-    """Import published iterations into the results: judged and reported like a run, as far as they were disclosed.
+    """Import published figures into the results: judged and reported like a run, as far as they were disclosed.
 
-    The file has the columns workload,table,page,column,value.
+    Iterations have the columns workload,table,page,column,value. A table of tiles has a row for each tile, and becomes
+    a result for each of its systems (docs/consolidation.md).
     """
+    if is_tile_table(file):
+        if sessions:
+            raise UsageError("--sessions applies to published iterations. Remove it for a table of tiles.")
+        codes = [conclude(path) for path in import_tiles(file, results, name or file.stem)]
+        raise typer.Exit(max(codes))
     path = import_published(file, _sessions(sessions), results, name or file.stem)
     raise typer.Exit(conclude(path))
 

@@ -61,6 +61,8 @@ TITLES = {
     CheckId.QUALITY_UNSAMPLED: "qualities without a sample",
     CheckId.NOT_AT_FULL_LOAD: "workloads not at full load when the window began",
     CheckId.UNPLACED: "users not placed part-way through their visits",
+    CheckId.PRINTED_FIGURES: "printed figures that contradict others",
+    CheckId.PRINTED_TIMES: "printed 90th percentiles above the required time",
 }
 """What rules are called, for people; rules whose title depends on what they are about give it themselves."""
 

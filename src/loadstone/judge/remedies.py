@@ -283,6 +283,16 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "More than 14,000 connections at once, or many short connections.",
         "Sessions that are bound to an address may fail: use fewer connections, or a driver on another host.",
     ),
+    CheckId.PRINTED_FIGURES: Remedy(
+        "Some figures of a printed table follow from others, such as a rate from a total and the seconds.",
+        "A mistake in the table or in its transcription.",
+        "Compare the cells that the report names with the publication, correct them and import the table again.",
+    ),
+    CheckId.PRINTED_TIMES: Remedy(
+        "A table prints 90th percentiles next to the time that they must keep.",
+        "The published system did not meet its own requirement, or a cell was transcribed wrongly.",
+        "Compare the cells with the publication. Do not use the score of a system that misses its requirement.",
+    ),
     CheckId.UNPLACED: Remedy(
         "Users that begin part-way through their visit must be placed there first, for example by a log-in.",
         "A log-in or another step failed while users were placed, so the load is not the declared one.",

@@ -8,7 +8,8 @@ from itertools import groupby
 from loadstone.judge import consolidation as tiles
 from loadstone.judge import score as web
 from loadstone.judge.audits import PrintedFigure, audit_tile
-from loadstone.judge.tiles import StoredTile, record_score
+from loadstone.judge.printed_tiles import audit_entries
+from loadstone.judge.tiles import StoredTile, maxima_of, record_score
 from loadstone.model.errors import UsageError
 from loadstone.model.records.result import Result
 from loadstone.model.records.verdict import TilesScore, TilesVerdict, Verdict
@@ -67,7 +68,8 @@ def score_result(name: str, result: Result) -> SystemScore:
     """Takes the score of a judged result; raises UsageError for a result without a score."""
     verdict = result.verdict
     if verdict is not None and verdict.consolidation is not None:
-        return _take_sealed(name, verdict.consolidation, verdict.whole)
+        score = _take_sealed(name, verdict.consolidation, verdict.whole)
+        return score if result.manifest.imported is None else _as_printed(score, result)
     if verdict is not None and verdict.index is not None:
         loads = ", ".join(f"{workload.id.label} {workload.criteria.load_in_words}" for workload in result.workloads)
         return SystemScore(name, web.NAME, verdict.index.value, loads, verdict=verdict.whole)
@@ -79,6 +81,12 @@ def score_result(name: str, result: Result) -> SystemScore:
 def _take_sealed(name: str, sealed: TilesVerdict, verdict: Verdict) -> SystemScore:
     """Returns the score of a run of tiles as it was judged and sealed."""
     return replace(_score_tiles(name, sealed), score_error=sealed.score_error, verdict=verdict)
+
+
+def _as_printed(score: SystemScore, result: Result) -> SystemScore:
+    """Returns the score of an imported table, which was not measured here, with its audits."""
+    verdict = None if score.verdict is Verdict.PASS else score.verdict
+    return replace(score, verdict=verdict, audits=audit_entries(result.manifest.tiles, maxima_of(result)))
 
 
 def _score_tiles(name: str, score: TilesScore) -> SystemScore:

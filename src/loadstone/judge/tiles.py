@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from loadstone.judge.check import at_least, at_most
 from loadstone.judge.consolidation import Consolidation, Maxima, TileFigures, consolidation, scatter
 from loadstone.judge.placement import LEAST, compared_figures, findings, parity, reach
+from loadstone.judge.printed_tiles import check_printed, read_printed
 from loadstone.judge.usage import host_usage
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import IterationFigures, OperationFigures
@@ -54,9 +55,14 @@ class StoredTile:
 def tiles_of(result: Result) -> list[StoredTile]:
     """The tiles of a run, with rates of nothing where nothing was measured; raises UsageError when it has none."""
     return [
-        StoredTile(entry.number, entry.pct_load, _measured(result, entry.number), dict(entry.groups))
+        StoredTile(entry.number, entry.pct_load, _figures_of(result, entry), dict(entry.groups))
         for entry in _entries(result)
     ]
+
+
+def _figures_of(result: Result, entry: TileEntry) -> TileFigures:
+    """Returns the rates and shares of a tile, as they were measured here or printed elsewhere."""
+    return read_printed(entry.printed) if entry.printed else _measured(result, entry.number)
 
 
 def maxima_of(result: Result) -> Maxima:
@@ -72,7 +78,8 @@ def judge_tiles(result: Result) -> TilesVerdict:
     tiles, maxima = tiles_of(result), maxima_of(result)
     rates = [stored.tile for stored in tiles]
     scored = consolidation(rates, maxima)
-    checks = tuple(_checks(result))
+    is_printed = result.manifest.imported is not None
+    checks = tuple(check_printed(result.manifest.tiles, maxima) if is_printed else _checks(result))
     return TilesVerdict(
         **vars(record_score(tiles, scored, maxima)),
         verdict=verdict_on(checks),

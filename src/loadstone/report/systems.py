@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadstone.judge.audits import PrintedFigure
 from loadstone.judge.score import DISCLAIMER
 from loadstone.judge.systems import RankedSystem, SystemScore
 from loadstone.model.numbers import number
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.plot import BarPlot
+from loadstone.report.audited import list_audits
 from loadstone.report.html import html
 
 TITLE = "Scores of systems"
@@ -60,7 +60,7 @@ def _blocks(ranked: Sequence[RankedSystem]) -> Iterator[Block]:
         yield Gallery([_picture(rows)])
         yield Table(COLUMNS, [_row(row) for row in rows])
     yield Paragraph(NOTE, Tone.QUIET)
-    yield from _audits([row.system for row in ranked])
+    yield from list_audits({row.system.name: row.system.audits for row in ranked})
     yield Paragraph(DISCLAIMER)
 
 
@@ -76,24 +76,3 @@ def _row(row: RankedSystem) -> Row:
     verdict = row.system.verdict
     tone = Tone.PLAIN if verdict is None else Tone(verdict.value)
     return Row([*describe_system(row), Cell(verdict or PRINTED, tone)])
-
-
-def _audits(systems: Sequence[SystemScore]) -> Iterator[Block]:
-    audited = [system for system in systems if system.audits]
-    if not audited:
-        return
-    yield Heading("Audits of printed tables", 2)
-    for system in audited:
-        agreeing = len(system.audits) - len(system.broken_audits)
-        yield Paragraph(f"{system.name}: {agreeing} of {len(system.audits)} printed figures follow from others.")
-    broken = [(system.name, audit) for system in audited for audit in system.broken_audits]
-    if broken:
-        columns = [Column(title, ColumnKind.TEXT) for title in ("system", "tile", "figure", "relation")]
-        rows = [_audit_row(name, audit) for name, audit in broken]
-        yield Table([*columns, Column("printed"), Column("computed")], rows)
-
-
-def _audit_row(system: str, audit: PrintedFigure) -> Row:
-    relation = audit.relation
-    texts = [system, str(audit.tile), relation.column, relation.text]
-    return Row([*texts, str(audit.printed), f"{audit.computed:.4f}"])

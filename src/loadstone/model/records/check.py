@@ -88,6 +88,8 @@ class CheckId(StrEnum):
     QUALITY_UNSAMPLED = "quality_unsampled"
     NOT_AT_FULL_LOAD = "not_at_full_load"
     UNPLACED = "unplaced"
+    PRINTED_FIGURES = "printed_figures"
+    PRINTED_TIMES = "printed_times"
     UNKNOWN = "unknown"
     """Of a stored verdict whose rule this version does not know."""
 

@@ -150,6 +150,8 @@ class TileEntry:
     number: int
     pct_load: float
     groups: Mapping[str, str] = field(default_factory=dict)
+    printed: Mapping[str, str] = field(default_factory=dict)
+    """Figures by column, as others printed them; empty for a tile that was measured here."""
 
 
 @dataclass(frozen=True)

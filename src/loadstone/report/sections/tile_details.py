@@ -38,6 +38,9 @@ def blocks(context: ReportContext) -> Iterator[Block]:
     score = context.result.verdict.consolidation if context.result.verdict else None
     if score is None:
         return
+    if context.result.manifest.imported is not None:
+        yield from _common(score)
+        return
     yield Heading("Tile by tile", 2, "tiles")
     for entry in context.result.manifest.tiles:
         yield from _tile(context.result, entry)

@@ -33,7 +33,8 @@ def blocks(context: ReportContext) -> Iterator[Block]:
     score = context.result.verdict.consolidation if context.result.verdict else None
     if score is None:
         return
-    yield Cards([_score_card(context, score), _workloads_card(context)])
+    is_measured = context.result.manifest.imported is None
+    yield Cards([_score_card(context, score), *([_workloads_card(context)] if is_measured else [])])
     yield Heading("Performance", 2, "performance")
     yield _performance(score)
     yield Paragraph(PERFORMANCE_NOTE.format(error=number(score.score_error, 1)), Tone.QUIET)

@@ -18,6 +18,12 @@ SYSTEM_COLUMNS = ("system", "board")
 """Columns that say which system a tile ran on; the first of them that a table has counts."""
 
 
+def is_tile_table(file: Path) -> bool:
+    """Returns whether the heading of a table has the columns of tiles. Raises UsageError for a file without text."""
+    heading = next(iter(read_text(file).splitlines()), "")
+    return set(COLUMNS) <= {name.strip() for name in heading.split(",")}
+
+
 def read_systems(file: Path) -> dict[str, list[StoredTile]]:
     """Reads a table; returns the tiles of each system, at least one. A table without a column of SYSTEM_COLUMNS is of
     one system, named as the file. Raises UsageError and StudyError with every problem.
