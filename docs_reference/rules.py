@@ -181,6 +181,10 @@ RULES: Mapping[CheckId, Rule] = {
     CheckId.NOT_AT_FULL_LOAD: Rule(
         "workloads not at full load", "workloads", MOST, "0", INVALID, TILES
     ),
+    CheckId.PRINTED_FIGURES: Rule(
+        "printed figures of a table of tiles that contradict others", "", MOST, "0", INVALID, TILES
+    ),
+    CheckId.PRINTED_TIMES: Rule("printed times above the required ones", "", MOST, "0", FAIL, TILES),
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from loadstone.model.system import Reference
 
 
 class TileServices(Section):
-    """Which services stand for the roles of a tile. A service that is left out is the reference server."""
+    """Services of the roles of a tile. A role that is left out has the reference server."""
 
     service: Annotated[
         str | None, Flag("Server of the web sites (role web). Others than embedded need --store nfs.", metavar="NAME")

@@ -226,7 +226,7 @@ def test_settings_that_change_nothing_are_no_cells() -> None:
         (
             "embedded",
             "mail",
-            "A tuning applies to workloads of kind web, bookstore, events, webserver;",
+            "A tuning applies to workloads of kind web, application, bookstore, events, webserver;",
         ),
     ],
 )
