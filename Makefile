@@ -11,7 +11,7 @@ FUZZ_S := 600
 SOURCES := pyproject.toml setup.py Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python test-fast test-all rates wheel image sites fleet-trial bench calibrate fuzz mutants lint format schemas docs reference checksums clean
+.PHONY: help setup demo test test-rust test-python test-fast test-all rates wheel image sites fleet-trial kvm-trial bench calibrate fuzz mutants lint format schemas docs reference checksums clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -68,6 +68,10 @@ fleet-trial: $(VENV)/developing   ## starts on eight hosts and deaths of every p
 	@scripts/system-packages ssh nginx
 	$(BIN)/python -m tests.fleet.trial starts
 	$(BIN)/python -m tests.fleet.trial kills
+
+kvm-trial: wheel   ## try machines by KVM on a host that QEMU emulates (a quarter of an hour): target/kvm-trial/summary.md
+	@scripts/system-packages qemu images kernel
+	$(BIN)/python -m tests.kvm $(CASES)
 
 sites: $(VENV)/developing   ## record, import and run twelve stock applications (half an hour) and write docs/evidence/stock-applications.md
 	@scripts/system-packages chromium h2 mariadb sites

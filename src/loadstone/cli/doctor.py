@@ -21,7 +21,7 @@ from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MachineSpec
 from loadstone.model.service import EMBEDDED
 from loadstone.platforms.registry import platform_kinds
-from loadstone.platforms.vm.accelerator import remembered, stored_accelerator_file
+from loadstone.platforms.vm.accelerator import foresee_emulation, remembered, stored_accelerator_file
 from loadstone.platforms.vm.settings import Accelerator
 from loadstone.services.registry import service_kinds, service_roles
 from loadstone.testbed.software import has_file
@@ -120,6 +120,9 @@ def _software() -> Iterator[Advice]:
 def _accelerator() -> Advice:
     """What was found when a machine was last booted; the doctor starts nothing."""
     matter, detected = "virtual machines by hardware", remembered()
+    if detected is None and (why := foresee_emulation()):
+        remedy = "Machines are emulated. Enable virtualization in the firmware and load kvm_intel or kvm_amd."
+        return Advice(matter, DoctorFinding.WARNING, f"no: {why}", remedy)
     if detected is None:
         return Advice(matter, DoctorFinding.WARNING, "not known yet", "The first boot of a virtual machine detects it.")
     if detected.accelerator is Accelerator.KVM:

@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 
 from loadstone.host import locks
+from loadstone.host.cache import digest
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MachineSpec
 from loadstone.platforms.contract import MachineContext
@@ -19,8 +20,13 @@ from loadstone.platforms.vm.machine import short, virtual_machine
 from loadstone.platforms.vm.settings import Accelerator
 
 DEVICE = Path("/dev/kvm")
-PROBE_S = 10.0
-"""By hardware a machine is up in one second; some hosts have the device and then emulate every privileged step."""
+MODULES = Path("/sys/module")
+HARDWARE_MODULES = ("kvm_intel", "kvm_amd")
+"""Kernel modules of KVM that use the processor's own virtualization."""
+PROBE_TIMEOUT_S = 60.0
+"""Longest boot of the probe: a quiet host takes a second, a busy host or one within a machine takes many."""
+EMULATED_PROBE_TIMEOUT_S = 10.0
+"""The same without a module for hardware: such hosts have the device, and emulate every privileged instruction."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +43,18 @@ async def found_accelerator(requested: Accelerator) -> DetectedAccelerator:
         return DetectedAccelerator(Accelerator.TCG, "asked for")
     detected = await _detect()
     if requested is Accelerator.KVM and detected.accelerator is not Accelerator.KVM:
-        remedy = f"Use `accelerator=auto` or `tcg`, or remove {stored_accelerator_file()} to try KVM again."
-        raise PlatformError(f"This host has no working KVM: {detected.why}. {remedy}")
+        raise PlatformError(f"This host has no working KVM: {detected.why}. {_remedy()}")
     return detected
 
 
+def _remedy() -> str:
+    if not _may_open():
+        return "Use `accelerator=auto` or `tcg`, or load KVM's module (`modprobe kvm_intel` or `kvm_amd`)."
+    return f"Use `accelerator=auto` or `tcg`, or remove {stored_accelerator_file()} to try KVM again."
+
+
 def remembered() -> DetectedAccelerator | None:
-    """What was found since this host was booted; None when no machine asked yet."""
+    """What was found since the host was booted and its KVM last changed; None when no machine asked yet."""
     if not stored_accelerator_file().is_file():
         return None
     stored = json.loads(stored_accelerator_file().read_text())
@@ -55,7 +66,7 @@ def foresee_emulation() -> str:
     detected = remembered()
     if detected is not None:
         return detected.why if detected.accelerator is Accelerator.TCG else ""
-    return "" if os.access(DEVICE, os.R_OK | os.W_OK) else _no_device()
+    return "" if _may_open() else _no_device()
 
 
 def _no_device() -> str:
@@ -64,16 +75,37 @@ def _no_device() -> str:
 
 
 def stored_accelerator_file() -> Path:
-    """The file that holds it; without it the next machine finds out anew."""
+    """Returns the file of the last probe's answer. Its name has all that the answer depends on, so that a module which
+    is loaded later leads to another probe.
+    """
+    return runtime_folder() / f"accelerator-{digest(_boot().encode(), _kvm_state().encode())}.json"
+
+
+def _boot() -> str:
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:  # sandboxes hide it
-        boot = str(int(psutil.boot_time()))
-    return runtime_folder() / f"accelerator-{boot}.json"
+        return str(int(psutil.boot_time()))
+
+
+def _kvm_state() -> str:
+    """Returns the device's last change and access, and KVM's loaded modules."""
+    try:
+        changed_ns = DEVICE.stat().st_ctime_ns
+    except OSError:
+        return ""
+    modules = sorted(path.name for path in MODULES.glob("kvm*"))
+    return f"{changed_ns} {_may_open()} {' '.join(modules)}"
+
+
+def _may_open() -> bool:
+    return os.access(DEVICE, os.R_OK | os.W_OK)
 
 
 async def _detect() -> DetectedAccelerator:
-    """The probe's answer; kept until the host boots anew."""
+    """Returns the probe's answer, and stores it. The absence of the device is not stored: it may come at any time."""
+    if not _may_open():
+        return DetectedAccelerator(Accelerator.TCG, _no_device())
     async with locks.waiting(private_folder() / "accelerator.lock"):
         known = remembered()
         if known is None:
@@ -84,16 +116,19 @@ async def _detect() -> DetectedAccelerator:
     return known
 
 
+def _probe_timeout_s() -> float:
+    has_hardware = any((MODULES / name).exists() for name in HARDWARE_MODULES)
+    return PROBE_TIMEOUT_S if has_hardware else EMULATED_PROBE_TIMEOUT_S
+
+
 async def _probe() -> DetectedAccelerator:
-    if not os.access(DEVICE, os.R_OK | os.W_OK):
-        return DetectedAccelerator(Accelerator.TCG, _no_device())
     built = await asyncio.to_thread(minimal)
     async with open_journal() as journal:
         context = MachineContext("probe", MachineSpec(memory=256), journal.folder, journal)
         sockets = short(journal, "probe", journal.folder / "console.log")
         layout = Layout("probe", context.spec, Accelerator.KVM, built, sockets)
         try:
-            async with virtual_machine(context, layout, PROBE_S, is_cold=True):
+            async with virtual_machine(context, layout, _probe_timeout_s(), is_cold=True):
                 return DetectedAccelerator(Accelerator.KVM, "a machine was booted with it")
         except PlatformError as error:
             first = str(error).split("; console kept")[0].replace(str(journal.folder), "")[:300]

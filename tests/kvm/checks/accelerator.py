@@ -1,0 +1,49 @@
+"""The accelerator: no KVM before its module is loaded, KVM afterwards, without a restart."""
+
+import subprocess
+import time
+from pathlib import Path
+
+from loadstone.platforms.vm.accelerator import found_accelerator
+from loadstone.platforms.vm.settings import Accelerator
+from tests.kvm.checks.check import Check, open_machine, read_argv, run_command
+
+
+async def _without_module() -> str:
+    assert not Path("/dev/kvm").exists()
+    detected = await found_accelerator(Accelerator.AUTO)
+    assert detected.accelerator is Accelerator.TCG, detected
+    return detected.why
+
+
+async def _probe() -> str:
+    subprocess.run(["modprobe", "kvm-amd"], check=True)
+    started = time.monotonic()
+    detected = await found_accelerator(Accelerator.AUTO)
+    assert detected.accelerator is Accelerator.KVM, detected
+    return f"{detected.why}, in {time.monotonic() - started:.1f} s"
+
+
+async def _doctor() -> str:
+    code, text = await run_command("doctor")
+    line = next((line for line in text.splitlines() if "virtual machines by hardware" in line), "")
+    assert "KVM: a machine was booted with it" in text, line
+    return f"code {code}: {' '.join(line.split())}"
+
+
+async def _processor() -> str:
+    async with open_machine("") as machine:
+        argv = read_argv(machine.pid)
+        assert argv[argv.index("-cpu") + 1] == "host", argv
+        assert argv[argv.index("-accel") + 1] == "kvm", argv
+        outside = await machine.outside()
+        assert outside and outside["exits"] > 0, outside
+        return f"-cpu host, boot {machine.facts['boot_s']} s, {outside['exits']} exits, CPU {outside['cpu']}"
+
+
+CHECKS = (
+    Check("no-module", "without KVM's module machines are emulated", _without_module),
+    Check("probe", "KVM is detected once its module is loaded", _probe),
+    Check("doctor", "doctor reports KVM", _doctor),
+    Check("processor", "a machine has the host's processor, and its exits are counted", _processor),
+)
