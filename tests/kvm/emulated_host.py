@@ -155,7 +155,7 @@ def command(host: EmulatedHost) -> list[str]:
     argv += [*_nodes(), *_disks(host), *_cards(), *_serial_ports(host)]
     # The shell is the first process, since the root disk is the image's own.
     prepare = f"mount -t devtmpfs dev /dev; mount /dev/nvme0n2 {MOUNT}; exec {MOUNT}/init"
-    line = f"root=/dev/nvme0n1 rw console=ttyS0 panic=-1 intel_iommu=on quiet init=/bin/sh"
+    line = "root=/dev/nvme0n1 rw console=ttyS0 panic=-1 intel_iommu=on quiet init=/bin/sh"
     return [*argv, "-kernel", str(host.image.kernel), "-append", f'{line} -- -c "{prepare}"']
 
 

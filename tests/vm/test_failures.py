@@ -21,6 +21,7 @@ from loadstone.model.machine import PUBLIC
 from loadstone.model.records.manifest import Status
 from loadstone.model.records.verdict import Verdict
 from loadstone.platforms import journal
+from loadstone.platforms.fabric import TapOptions
 from loadstone.platforms.registry import read_machine
 from loadstone.platforms.vm import command as commands
 from loadstone.platforms.vm import machine as machines
@@ -249,7 +250,7 @@ def test_making_networks_is_heard_by_nobody_as_a_signal(tmp_path: Path) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: heard.append(1))
         for _ in range(5):
             async with open_testbed(tmp_path) as base:
-                await base.local.fabric.tap(PUBLIC, None)
+                await base.local.fabric.tap(PUBLIC, TapOptions())
         await asyncio.sleep(0.1)
 
     asyncio.run(play())

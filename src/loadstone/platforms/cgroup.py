@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +47,42 @@ def group(journal: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Gr
         return _unified(journal, name, cpus, memory_mib) if is_unified() else _split(journal, name, cpus, memory_mib)
     except OSError as error:
         raise PlatformError(f"A control group cannot be created: {error}. Containers need root.") from None
+
+
+def weighted_group(journal: ResourceJournal, name: str, cpu_weight: int | None, io_weight: int | None) -> Group:
+    """Returns a group with weights for CPU and disks from 1 to 10000, where others have 100. Raises PlatformError where
+    this user may not create it, or the kernel has no such weight.
+    """
+    try:
+        make = _weighted_unified if is_unified() else _weighted_split
+        return make(journal, name, {"cpu": cpu_weight, "io": io_weight})
+    except OSError as error:
+        remedy = "Remove `cpu_weight` and `io_weight`, or use a kernel whose control groups have them."
+        raise PlatformError(f"A control group with weights cannot be created: {error}. {remedy}") from None
+
+
+def _weighted_unified(journal: ResourceJournal, name: str, weights: Mapping[str, int | None]) -> Group:
+    path = _make_group(journal, ROOT / f"{journal.name}-{name}")
+    for controller, weight in weights.items():
+        if weight is not None:
+            (ROOT / "cgroup.subtree_control").write_text(f"+{controller}")
+            (path / f"{controller}.weight").write_text(str(weight))
+    return Group((path,), path / "cpu.stat")
+
+
+SPLIT_WEIGHTS = {"cpu": ("cpu", "cpu.shares", 1024), "io": ("blkio", "blkio.bfq.weight", 100)}
+"""By resource: controller of version 1, its file, and the usual weight in it."""
+
+
+def _weighted_split(journal: ResourceJournal, name: str, weights: Mapping[str, int | None]) -> Group:
+    account = _make_group(journal, ROOT / "cpuacct" / f"{journal.name}-{name}")
+    paths = [account]
+    for resource, weight in weights.items():
+        if weight is not None:
+            controller, file, usual = SPLIT_WEIGHTS[resource]
+            paths.append(_make_group(journal, ROOT / controller / f"{journal.name}-{name}"))
+            (paths[-1] / file).write_text(str(max(2, weight * usual // 100)))
+    return Group(tuple(dict.fromkeys(paths)), account / "cpuacct.usage")
 
 
 def account(journal: ResourceJournal, name: str, cores: set[int]) -> Group | None:

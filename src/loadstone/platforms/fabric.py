@@ -66,6 +66,20 @@ class NetworkInterface:
 
 
 @dataclass(frozen=True)
+class TapOptions:
+    """Properties of a virtual machine's line."""
+
+    mbit_per_s: float | None = None
+    """Speed each way; None without a limit."""
+    queues: int = 1
+    """Pairs of queues."""
+    mtu: int = 0
+    """Longest packet in bytes; 0 as its network."""
+    bridge: str = ""
+    """Bridge of the host that the line's network is joined to."""
+
+
+@dataclass(frozen=True)
 class Member:
     """A host that a wide network reaches."""
 
@@ -100,6 +114,7 @@ class WideNetwork:
 
 VXLAN_PORT = 4789
 """By RFC 7348, section 8."""
+ETHERNET_MTU = 1500
 VXLAN_MTU = 1450
 """Ethernet's 1500 less the headers of Ethernet, VXLAN, UDP and IPv4 (RFC 7348, section 5)."""
 ALL = "00:00:00:00:00:00"
@@ -117,6 +132,8 @@ class Network:
     """The address of this host, where it is not the first."""
     mtu: int = 0
     """Longest packet, where that is less than Ethernet's; 0 where it is not."""
+    link: str = ""
+    """The host's end of its link to the network."""
 
     @property
     def host(self) -> str:
@@ -140,6 +157,8 @@ class Fabric:
     """Addresses that its networks take theirs from."""
     networks: dict[str, Network] = field(default_factory=dict)
     lines: int = 0
+    joined: set[str] = field(default_factory=set)
+    """Bridges of the host that networks are joined to."""
 
     @property
     def namespace(self) -> str:
@@ -158,16 +177,21 @@ class Fabric:
         async with _choosing():
             self.networks[wide.name] = await _guarded(self._make_wide, wide, member_here)
 
-    async def tap(self, network: str, mbit_per_s: float | None, has_twin: bool = False) -> NetworkInterface:
-        """A line for a virtual machine that starts inside the namespace, or two of them. Raises PlatformError."""
+    async def tap(self, network: str, options: TapOptions, has_twin: bool = False) -> NetworkInterface:
+        """Creates a line for a virtual machine that starts in the namespace, or two of them. Raises PlatformError."""
         bridge = await self.network(network)
+        if options.bridge and options.bridge not in self.joined:
+            await _guarded(self._join_bridge, network, options.bridge)
+            self.joined.add(options.bridge)
         self.lines += 1
         nic = self._wire(bridge, f"{TAP}{self.lines}", self.namespace)
-        await _guarded(self._make_tap, nic, mbit_per_s)
+        if options.mtu > ETHERNET_MTU:
+            await _guarded(self._widen, bridge, options.mtu)
+        await _guarded(self._make_tap, nic, options)
         if has_twin:
             self.lines += 1
             nic = replace(nic, twin=f"{TAP}{self.lines}")
-            await _guarded(self._make_tap, replace(nic, interface=nic.twin), mbit_per_s)
+            await _guarded(self._make_tap, replace(nic, interface=nic.twin), options)
             await _guarded(self._send_everywhere, nic.network)
         return nic
 
@@ -218,7 +242,7 @@ class Fabric:
         if not self.networks:
             self.journal.note("namespace", name=self.namespace)
             netlink.netns.create(self.namespace)
-        up = f"{self.journal.name}-{len(self.networks)}"
+        up = network.link = f"{self.journal.name}-{len(self.networks)}"
         self.journal.note("link", name=up)
         with netlink.NetNS(self.namespace) as inside:
             inside.link("set", index=_index(inside, "lo"), state="up")
@@ -246,9 +270,31 @@ class Fabric:
         routes.rule("add", priority=RULE_PRIORITY, src=subnet, dst=str(BLOCK), table=MAIN_TABLE)
         routes.rule("add", priority=RULE_PRIORITY + 1, src=subnet, action="blackhole")
 
-    def _make_tap(self, nic: NetworkInterface, mbit_per_s: float | None) -> None:
+    def _join_bridge(self, network: str, bridge: str) -> None:
+        """Connects a network with a bridge of the host, and so with the bridge's physical ports."""
+        near = f"{self.journal.name}-b{len(self.joined)}"
+        self.journal.note("link", name=near)
+        far = f"joined{len(self.joined)}"
+        with netlink.IPRoute() as routes:
+            routes.link("add", ifname=near, kind="veth", peer={"ifname": far, "net_ns_fd": self.namespace})
+            _join(routes, near, bridge)
         with netlink.NetNS(self.namespace) as inside:
-            inside.link("add", ifname=nic.interface, kind="tuntap", mode="tap")
+            _join(inside, far, network)
+
+    def _widen(self, network: Network, mtu: int) -> None:
+        """Lets the host send and receive longer packets on a network."""
+        with netlink.IPRoute() as routes:
+            routes.link("set", index=_index(routes, network.link), mtu=mtu)
+        with netlink.NetNS(self.namespace) as inside:
+            inside.link("set", index=_index(inside, f"up-{network.name}"), mtu=mtu)
+
+    def _make_tap(self, nic: NetworkInterface, options: TapOptions) -> None:
+        mbit_per_s = options.mbit_per_s
+        with netlink.NetNS(self.namespace) as inside:
+            several = {"ifr": {"multi_queue": 1}} if options.queues > 1 else {}
+            inside.link("add", ifname=nic.interface, kind="tuntap", mode="tap", **several)
+            if options.mtu:
+                inside.link("set", index=_index(inside, nic.interface), mtu=options.mtu)
             if mbit_per_s is None:
                 _join(inside, nic.interface, nic.network)
                 return
@@ -257,6 +303,8 @@ class Fabric:
             inside.link("add", ifname=bridge, kind="bridge", br_forward_delay=0)
             inside.link("set", index=_index(inside, bridge), state="up")
             inside.link("add", ifname=near, kind="veth", peer={"ifname": far})
+            for name in (near, far) if options.mtu else ():
+                inside.link("set", index=_index(inside, name), mtu=options.mtu)
             _join(inside, nic.interface, bridge)
             _join(inside, near, bridge)
             _join(inside, far, nic.network)

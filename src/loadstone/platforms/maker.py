@@ -9,9 +9,11 @@ from pathlib import Path
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PUBLIC, Lines, MachineSpec
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Platform
-from loadstone.platforms.fabric import BLOCK, Fabric, NetworkInterface
+from loadstone.platforms.fabric import BLOCK, Fabric, NetworkInterface, TapOptions
 from loadstone.platforms.journal import ResourceJournal, open_journal
+from loadstone.platforms.kind import own_settings
 from loadstone.platforms.registry import described, platform_kind
+from loadstone.platforms.vm.settings import NetworkSettings
 
 
 @dataclass
@@ -42,7 +44,10 @@ class MachineMaker:
         is_private = network == PUBLIC and spec.lines is Lines.OWN
         bridge = f"{network}{len(self.fabric.networks) + 1}" if is_private else network
         if attachment in (Attachment.TAP, Attachment.TWO_TAPS):
-            return await self.fabric.tap(bridge, speed, has_twin=attachment is Attachment.TWO_TAPS)
+            settings = own_settings(spec, NetworkSettings)
+            outer = settings.bridge if network == PUBLIC else ""
+            options = TapOptions(speed, settings.queues, settings.mtu or 0, outer)
+            return await self.fabric.tap(bridge, options, has_twin=attachment is Attachment.TWO_TAPS)
         return await self.fabric.link(bridge, f"{self.journal.name}-{name}", speed)
 
 

@@ -8,38 +8,27 @@ from tests.kvm.checks.check import Check, run_command
 FOLDER = Path("/srv/results")
 
 
+def _read_exits(result: Path) -> list[float | None]:
+    """Returns the exits a second of every machine in every sample of a result."""
+    lines = [line for file in result.glob("runs/*/samples.jsonl") for line in file.read_text().splitlines()]
+    views = [view for line in lines for view in json.loads(line)["machines"].values()]
+    return [view["outside"]["exits_per_s"] for view in views if view["outside"]]
+
+
 async def _run_support() -> str:
-    argv = [
-        "run",
-        "support",
-        "--sessions",
-        "4",
-        "--profile",
-        "demo",
-        "--platform",
-        "vm",
-        "--machine",
-        "accelerator=kvm",
-    ]
-    code, _ = await run_command(*argv, "--name", "support", "--output", str(FOLDER / "runs"), timeout_s=900)
+    argv = ["run", "support", "--sessions", "4", "--profile", "demo", "--platform", "vm"]
+    argv += ["--machine", "accelerator=kvm", "--name", "support", "--results", str(FOLDER / "runs"), "--no-report"]
+    code, _ = await run_command(*argv, timeout_s=900)
     assert code in (0, 1, 2), f"code {code}"
     result = FOLDER / "runs" / "support"
     machines = json.loads((result / "manifest.json").read_text())["machines"]
     assert {machine["accelerator"] for machine in machines.values()} == {"kvm"}, machines
-    samples = [
-        json.loads(line) for file in result.glob("runs/*/samples.jsonl") for line in file.read_text().splitlines()
-    ]
-    exits = [
-        outside["exits_per_s"]
-        for sample in samples
-        for views in sample["machines"].values()
-        if (outside := views["outside"])
-    ]
-    known = [value for value in exits if value]
-    assert known, exits[:5]
-    _, text = await run_command("report", str(result), "--format", "markdown")
-    row = next(line for line in text.splitlines() if line.startswith("| exits"))
-    return f"code {code}, exits in {len(known)} of {len(exits)} samples; report: {row}"
+    exits = _read_exits(result)
+    counted = [value for value in exits if value]
+    assert counted, exits[:5]
+    await run_command("report", str(result), "--format", "md", "--output", str(FOLDER / "support.md"))
+    row = next(line for line in (FOLDER / "support.md").read_text().splitlines() if line.startswith("| exits"))
+    return f"code {code}, exits in {len(counted)} of {len(exits)} samples; report: {row}"
 
 
 async def _pair_refusal() -> str:

@@ -12,7 +12,7 @@ use rustix::system::{finit_module, reboot, RebootCommand};
 
 /// Modules in the order of their dependencies, one file name a line.
 const MODULES: &str = "/modules/order";
-/// Word that names one more such list beside that.
+/// Word that names further such lists, with commas between them.
 const MORE_MODULES: &str = "loadstone.modules=";
 /// Word that names the machine's network, and the port of it that its agent listens at:
 /// `MAC,ADDRESS/PREFIX,GATEWAY,PORT`.
@@ -47,7 +47,9 @@ pub fn set_up() -> Result<()> {
     load_modules(Path::new(MODULES))?;
     let line = std::fs::read_to_string("/proc/cmdline")?;
     if let Some(more) = word(&line, MORE_MODULES) {
-        load_modules(&Path::new(MODULES).with_file_name(more))?;
+        for list in more.split(',') {
+            load_modules(&Path::new(MODULES).with_file_name(list))?;
+        }
     }
     for (path, mode) in [("/run", c"mode=755"), ("/tmp", c"mode=1777"), ("/dev/shm", c"mode=1777")] {
         mount_at("tmpfs", path, "tmpfs", mode)?;

@@ -17,7 +17,7 @@ from loadstone.fleet.pairs.requests import HalfFacts, SideEvents, SideRequest
 from loadstone.fleet.routes import forward
 from loadstone.host import launch
 from loadstone.host.programs import pair
-from loadstone.platforms.fabric import WideNetwork
+from loadstone.platforms.fabric import TapOptions, WideNetwork
 from loadstone.platforms.kind import own_settings
 from loadstone.platforms.maker import MachineMaker, require_platform
 from loadstone.platforms.pair.boot import BOOTED, boot
@@ -112,7 +112,7 @@ class HostedHalf:
         spec = read_machine(machine)
         await require_platform(spec)
         built = await asyncio.to_thread(image, spec.image)
-        nic = await self.maker.fabric.tap(network, spec.mbit_per_s)
+        nic = await self.maker.fabric.tap(network, TapOptions(spec.mbit_per_s))
         self.remote = replace(self.remote, witness=witness)
         disk = PairDisk(await asyncio.to_thread(disk_mib, built, spec.disk))
         cold = own_settings(spec, PairSettings).cold

@@ -25,7 +25,8 @@ from loadstone.platforms.kind import PlatformKind, own_settings
 from loadstone.platforms.local import refuse_line_speed
 from loadstone.platforms.routing import LOOPBACK
 from loadstone.platforms.vm.agent import Agent
-from loadstone.platforms.vm.command import PORT, Layout, kernel_line, user_mac
+from loadstone.platforms.vm.command import PORT, Layout, kernel_line
+from loadstone.platforms.vm.devices import user_mac
 from loadstone.platforms.vm.guest import Guest, interfaces
 from loadstone.platforms.vm.image import disk_of, image, unknown_image
 from loadstone.platforms.vm.machine import VM_BOOT_TIMEOUT_S, last_words, short
@@ -34,7 +35,7 @@ from loadstone.platforms.vm.settings import USER_MODE, Accelerator, HypervisorSe
 Json = dict[str, Any]
 
 NAME, TEST_DRIVER = "libvirt", "TEST"
-MODELS = {Nic.VIRTIO: "virtio", Nic.VMXNET3: "vmxnet3"}
+MODELS = {Nic.VIRTIO: "virtio", Nic.VMXNET3: "vmxnet3", Nic.E1000: "e1000"}
 NETWORK = "hostnet0"
 """What libvirt calls a machine's first network towards QEMU."""
 

@@ -4,7 +4,12 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
 
+from loadstone.host.cores import core_list
+from loadstone.host.numa import nodes_of
+from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MachineSpec, NetworkKind
 from loadstone.platforms.contract import Attachment, Machine, MachineContext
 from loadstone.platforms.fabric import may_make_networks
@@ -12,47 +17,94 @@ from loadstone.platforms.kind import OWN_LINES, PlatformKind, own_settings
 from loadstone.platforms.local import refuse_line_speed
 from loadstone.platforms.vm.accelerator import found_accelerator
 from loadstone.platforms.vm.command import QEMU, Layout
-from loadstone.platforms.vm.image import disk_of, image, unknown_image
+from loadstone.platforms.vm.conflicts import find_conflict, find_lack, list_bridge_settings, may_use_vhost
+from loadstone.platforms.vm.devices import disk_format
+from loadstone.platforms.vm.image import Image, disk_mib, disk_of, image, raw_disk, unknown_image, write_device
 from loadstone.platforms.vm.machine import short, virtual_machine
-from loadstone.platforms.vm.settings import USER_MODE, VmSettings
+from loadstone.platforms.vm.passed_card import passed_card
+from loadstone.platforms.vm.settings import USER_MODE, DiskFormat, Nic, Vhost, VmSettings
 
 
 class VmPlatform:
     """Makes virtual machines."""
 
     def attachment(self, spec: MachineSpec) -> Attachment:
-        """By a tap where it may and is not told otherwise; a user-mode network else."""
-        is_plain = spec.network is NetworkKind.AUTO and spec.mbit_per_s is None
+        """Returns a tap where this user may create one and the settings permit it; a user-mode network else."""
+        is_plain = spec.network is NetworkKind.AUTO and spec.mbit_per_s is None and not list_bridge_settings(spec)
         if spec.network is NetworkKind.USER or (is_plain and not may_make_networks()):
             refuse_line_speed(spec, USER_MODE)
             return Attachment.NONE
         return Attachment.TAP
 
     async def missing(self, spec: MachineSpec) -> str:
-        """What must be installed first."""
+        """Returns what must be installed first, or which settings do not fit."""
         needs = {QEMU: "qemu-system-x86", "qemu-img": "qemu-utils", "cpio": "cpio", "nsenter": "util-linux"}
         absent = [package for tool, package in needs.items() if shutil.which(tool) is None]
         if absent:
             return f"Virtual machines need {', '.join(absent)}: `apt-get install {' '.join(absent)}`."
-        return unknown_image(spec.image)
+        return unknown_image(spec.image) or find_conflict(spec) or find_lack(spec)
 
     @asynccontextmanager
     async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
-        """A virtual machine, up."""
+        """Starts a virtual machine, which ends with the block."""
         spec = context.spec
-        built = await asyncio.to_thread(image, spec.image)
-        requested = own_settings(spec, VmSettings).accelerator
-        accelerator = (await found_accelerator(requested)).accelerator
-        disk = await asyncio.to_thread(disk_of, built, spec, context.journal.folder / f"{context.name}.qcow2")
+        settings = own_settings(spec, VmSettings)
+        built = await asyncio.to_thread(image, spec.image, settings.kernel)
+        accelerator = (await found_accelerator(settings.accelerator)).accelerator
+        disk = await asyncio.to_thread(_build_disk, built, spec, context.journal.folder / context.name)
         sockets = short(context.journal, context.name, context.logs / f"{context.name}-console.log")
-        layout = Layout(context.name, spec, accelerator, built, sockets, tuple(context.nics.values()), disk)
+        layout = Layout(
+            name=context.name,
+            spec=spec,
+            accelerator=accelerator,
+            image=built,
+            sockets=sockets,
+            nics=tuple(context.nics.values()),
+            disk=disk,
+            has_vhost=_has_vhost(settings, is_bridged=bool(context.nics)),
+            nodes=_nodes(spec, settings),
+        )
         try:
-            async with virtual_machine(context, layout) as machine:
+            async with (
+                passed_card(context.journal, settings) as card,
+                virtual_machine(context, replace(layout, passed=card)) as machine,
+            ):
                 yield machine
         finally:
-            for left in (sockets.qmp, sockets.agent, disk):
+            files = [] if settings.device else [disk]
+            for left in (sockets.qmp, sockets.agent, *files):
                 if left is not None:
                     left.unlink(missing_ok=True)
+
+
+def _build_disk(built: Image, spec: MachineSpec, into: Path) -> Path | None:
+    """Builds the machine's disk: an overlay, a plain file, or a block device. Raises PlatformError."""
+    settings = own_settings(spec, VmSettings)
+    if settings.device:
+        device = Path(settings.device)
+        write_device(built, spec.disk, device)
+        return device
+    if disk_format(settings) is DiskFormat.QCOW2:
+        return disk_of(built, spec, into.with_name(f"{into.name}.qcow2"))
+    size_mib = disk_mib(built, spec.disk)
+    plain = into.with_name(f"{into.name}.raw")
+    raw_disk(built, size_mib, plain)
+    return plain
+
+
+def _has_vhost(settings: VmSettings, is_bridged: bool) -> bool:
+    """Returns whether the kernel moves the machine's packets: where it can, unless the settings say otherwise."""
+    return settings.vhost is not Vhost.OFF and is_bridged and settings.nic is Nic.VIRTIO and may_use_vhost()
+
+
+def _nodes(spec: MachineSpec, settings: VmSettings) -> tuple[int, ...]:
+    """Returns the nodes that the machine's memory is bound to. Raises PlatformError where the kernel lists none."""
+    if not settings.bind_memory or spec.pin is None:
+        return ()
+    nodes = nodes_of(core_list(spec.pin))
+    if not nodes:
+        raise PlatformError("This host lists no NUMA nodes, so memory cannot be bound. Remove `bind_memory`.")
+    return nodes
 
 
 KIND = PlatformKind(

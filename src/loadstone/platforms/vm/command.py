@@ -1,6 +1,5 @@
 """From a declared machine to the words QEMU is started with. Pure. QEMU 7.2 is the reference."""
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +8,14 @@ from pathlib import Path
 from loadstone.model.machine import MachineSpec
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.kind import own_settings
+from loadstone.platforms.vm.devices import disk_arguments, network_arguments
 from loadstone.platforms.vm.image import NFS, NFS_PACKAGE, Image
-from loadstone.platforms.vm.settings import Accelerator, Cache, Nic, Pages, VmSettings
+from loadstone.platforms.vm.passed_card import PassedCard
+from loadstone.platforms.vm.settings import Accelerator, Controller, Nic, Pages, VmSettings
 
 QEMU = "qemu-system-x86_64"
 PORT = "org.loadstone.agent"
 """Name of the agent's serial port; the agent looks for it."""
-DISK = "/dev/vda"
-"""The machine's disk, as its kernel names it."""
 FILES = "/srv/loadstone"
 """The machine's folder for what services keep; on its data disk where it has one."""
 TRANSLATION_MIB = 64
@@ -54,11 +53,20 @@ class Layout:
     nics: Sequence[NetworkInterface] = ()
     """None for user-mode network."""
     disk: Path | None = None
+    has_vhost: bool = False
+    """Whether the host's kernel moves its packets."""
+    passed: PassedCard | None = None
+    """Card of the host that it drives itself."""
+    nodes: tuple[int, ...] = ()
+    """NUMA nodes of the host that its memory is bound to; none where it is not bound."""
 
     @property
     def is_restorable(self) -> bool:
-        """Whether the machine may begin with the saved state of another one: its cards can be given addresses."""
-        return self.settings.nic is Nic.VIRTIO and not self.settings.cold
+        """Whether the machine may begin with the saved state of another one: its cards can be given addresses, and no
+        card of the host has a state of its own.
+        """
+        settings = self.settings
+        return settings.nic is Nic.VIRTIO and not settings.cold and not settings.vfio
 
     @property
     def disk_place(self) -> str:
@@ -87,7 +95,9 @@ def command(layout: Layout) -> list[str]:
     argv += ["-chardev", f"socket,id=qmp,path={layout.sockets.qmp}", "-mon", "chardev=qmp,mode=control"]
     argv += ["-chardev", f"socket,id=agent,path={layout.sockets.agent}", "-device", "virtio-serial-pci"]
     argv += ["-device", f"virtserialport,chardev=agent,name={PORT}", "-device", "virtio-rng-pci"]
-    return [*argv, *_networks(layout), *_disk(layout)]
+    settings = layout.settings
+    argv += network_arguments(settings.nic, settings, layout.nics, layout.has_vhost)
+    return [*argv, *disk_arguments(settings.cache, settings, layout.disk)]
 
 
 def _confinement(is_root: bool) -> list[str]:
@@ -99,66 +109,42 @@ def _confinement(is_root: bool) -> list[str]:
 
 def kernel_line(layout: Layout) -> str:
     """The kernel's command line: messages on the serial port, an end instead of a stand-still after a panic."""
-    return f"console=ttyS0 panic=-1 quiet{module_word(layout.image)}"
+    words = f"console=ttyS0 panic=-1 quiet{module_word(layout.image, _module_lists(layout.settings))}"
+    return f"{words} {layout.settings.kernel_arguments}".rstrip()
 
 
-def module_word(image: Image) -> str:
-    """Returns the word of the kernel's command line that names further modules; empty where there are none."""
-    return f" loadstone.modules={NFS}" if NFS_PACKAGE in image.name.split("+") else ""
+def module_word(image: Image, lists: Sequence[str] = ()) -> str:
+    """Returns the argument of the kernel that names further lists of modules; empty where there are none."""
+    names = [*([NFS] if NFS_PACKAGE in image.name.split("+") else []), *lists]
+    return f" loadstone.modules={','.join(names)}" if names else ""
+
+
+def _module_lists(settings: VmSettings) -> list[str]:
+    by_controller = {Controller.VIRTIO_SCSI: "scsi", Controller.NVME: "nvme"}
+    lists = [by_controller[settings.controller]] if settings.controller in by_controller else []
+    lists += ["e1000"] if settings.nic is Nic.E1000 else []
+    return [*lists, *(["cards"] if settings.vfio else [])]
 
 
 def _processor(layout: Layout) -> list[str]:
+    board = "q35,memory-backend=memory" if _memory(layout) else "q35"
     if layout.accelerator is Accelerator.KVM:
-        return ["-machine", _board(layout.settings), "-accel", "kvm", "-cpu", "host"]
+        return ["-machine", board, "-accel", "kvm", "-cpu", "host"]
     accelerator = f"tcg,thread=multi,tb-size={TRANSLATION_MIB}"
-    return ["-machine", _board(layout.settings), "-accel", accelerator, "-cpu", "max"]
+    return ["-machine", board, "-accel", accelerator, "-cpu", "max"]
 
 
-def _board(settings: VmSettings) -> str:
-    return "q35,memory-backend=memory" if settings.pages is Pages.HUGE else "q35"
+HUGE_PAGE_SIZES = {Pages.HUGE: "", Pages.HUGE_2M: ",hugetlbsize=2M", Pages.HUGE_1G: ",hugetlbsize=1G"}
+"""Properties of memory for the size of its huge pages; the host's usual size without one."""
 
 
 def _memory(layout: Layout) -> list[str]:
-    if layout.settings.pages is not Pages.HUGE:
-        return []
-    return ["-object", f"memory-backend-memfd,id=memory,size={layout.spec.memory}M,hugetlb=on"]
-
-
-def _networks(layout: Layout) -> list[str]:
-    model = layout.settings.nic
-    if not layout.nics:
-        return ["-netdev", "user,id=public", "-device", f"{model},netdev=public,mac={user_mac()}"]
-    argv: list[str] = []
-    for number, nic in enumerate(layout.nics):
-        tap = f"tap,id=line{number},ifname={nic.interface},script=no,downscript=no"
-        argv += ["-netdev", tap, "-device", f"{model},netdev=line{number},mac={card_mac(number, nic, model)}"]
-    return argv
-
-
-def card_mac(number: int, nic: NetworkInterface, model: Nic) -> str:
-    """The address that a machine's card is made with. The agent then gives it the machine's own address, so that a
-    saved state holds that of no machine; a `vmxnet3` of QEMU 7.2 receives nothing at an address that it is given.
+    """Returns the machine's memory where QEMU's own choice does not do. All of bound memory is taken at once: later the
+    host may have none left on the node.
     """
-    return f"52:54:00:00:00:{number:02x}" if model is Nic.VIRTIO else nic.mac
-
-
-def user_mac() -> str:
-    """The card's address on a user-mode network, which no other machine shares."""
-    return "52:54:00:12:34:56"
-
-
-def _disk(layout: Layout) -> list[str]:
-    if layout.disk is None:
-        return []
-    argv: list[str] = []
-    serving = ""
-    for number in range(layout.settings.io_threads):
-        argv += ["-object", f"iothread,id=io{number}"]
-        serving = ",iothread=io0"
-    cache = layout.settings.cache
-    flags = {"direct": cache in (Cache.NONE, Cache.DIRECTSYNC), "no-flush": cache is Cache.UNSAFE}
-    file = {"driver": "file", "filename": str(layout.disk), "cache": flags}
-    node = {"driver": "qcow2", "node-name": "root", "cache": flags, "file": file}
-    written_through = cache in (Cache.WRITETHROUGH, Cache.DIRECTSYNC)
-    device = f"virtio-blk-pci,drive=root,write-cache={'off' if written_through else 'on'}{serving}"
-    return [*argv, "-blockdev", json.dumps(node), "-device", device]
+    pages, size = layout.settings.pages, f"id=memory,size={layout.spec.memory}M"
+    bound = "".join(f",host-nodes.{place}={node}" for place, node in enumerate(layout.nodes))
+    bound += ",policy=bind,prealloc=on" if layout.nodes else ""
+    if pages in HUGE_PAGE_SIZES:
+        return ["-object", f"memory-backend-memfd,{size},hugetlb=on{HUGE_PAGE_SIZES[pages]}{bound}"]
+    return ["-object", f"memory-backend-ram,{size}{bound}"] if bound else []

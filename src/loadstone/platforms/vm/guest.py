@@ -23,8 +23,10 @@ from loadstone.platforms.local import claim
 from loadstone.platforms.routing import LOOPBACK, way_over
 from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
-from loadstone.platforms.vm.command import DISK, FILES, USER_GUEST, USER_HOST, Layout, card_mac, user_mac
-from loadstone.platforms.vm.settings import Nic
+from loadstone.platforms.vm.command import FILES, USER_GUEST, USER_HOST, Layout
+from loadstone.platforms.vm.devices import DISK_NAMES, card_mac, disk_format, user_mac
+from loadstone.platforms.vm.passed_card import PassedCard
+from loadstone.platforms.vm.settings import Nic, Pages, VmSettings
 
 Json = dict[str, Any]
 
@@ -128,8 +130,8 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
 
     @property
     def address(self) -> str:
-        """Its own, or the host's where ports are forwarded."""
-        return address_of(self.context.nics) or LOOPBACK
+        """Its own, that of a card of the host which it drives first; or the host's where ports are forwarded."""
+        return self.layout.passed.address if self.layout.passed else address_of(self.context.nics) or LOOPBACK
 
     @property
     def files(self) -> str:
@@ -185,7 +187,8 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
 
     async def reach(self, port: int) -> Endpoint:
         """Its own address, or a port of the host that is forwarded to it."""
-        return Endpoint(self.address, port) if self.context.nics else await self.forward(port)
+        has_address = self.context.nics or self.layout.passed
+        return Endpoint(self.address, port) if has_address else await self.forward(port)
 
     async def way_to(self, peer: Machine, port: int) -> Endpoint | None:
         """Over a network both are on, the private one first; or over the host."""
@@ -209,14 +212,15 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
 
     async def mount_disk(self) -> None:
         """Has the agent mount the machine's disk. Raises PlatformError."""
-        await self.agent.ask("mount", disk=DISK, path=self.layout.disk_place)
+        disk = DISK_NAMES[self.layout.settings.controller]
+        await self.agent.ask("mount", disk=disk, path=self.layout.disk_place)
 
     async def personalize(self, nics: Sequence[Json]) -> None:
         """The same, and gives it its disk and its addresses. Raises PlatformError."""
         await self.renew()
         if self.layout.disk is not None:
             await self.mount_disk()
-        await self.agent.ask("network", interfaces=nics)
+        await self.agent.ask("network", interfaces=[*nics, *passed_interfaces(self.layout.passed)])
 
     def describe(self, hello: Json, boot_s: float, clock: Json) -> None:
         """Notes what it is made of, for the disclosure."""
@@ -232,9 +236,38 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
             "networks": addresses(self.context.nics),
             "boot_s": round(boot_s, 2),
             "clock": clock,
-            "disk": layout.disk and f"cache={layout.settings.cache}, {layout.settings.io_threads} I/O threads",
+            "disk": layout.disk and _describe_disk(layout.settings),
+            "card": _describe_cards(layout),
+            "host_share": _describe_share(layout),
+            "kernel_arguments": layout.settings.kernel_arguments,
             "console": layout.sockets.console.name,
         }
+
+
+def _describe_disk(settings: VmSettings) -> str:
+    place = f", {settings.device}" if settings.device else ""
+    kind = f"{settings.controller}, {disk_format(settings)}{place}"
+    return f"{kind}, cache={settings.cache}, aio={settings.aio}, {settings.io_threads} I/O threads"
+
+
+def _describe_cards(layout: Layout) -> str:
+    """Returns model and properties of the network cards, as they are."""
+    settings = layout.settings
+    parts = [settings.nic.value, "vhost" if layout.has_vhost else "packets by QEMU", f"{settings.queues} queues"]
+    parts += [] if settings.offloads else ["no offloads"]
+    parts += [f"MTU {settings.mtu}"] if settings.mtu else []
+    parts += [f"joined to {settings.bridge}"] if settings.bridge else []
+    return ", ".join([*parts, *([f"{settings.vfio} passed through"] if settings.vfio else [])])
+
+
+def _describe_share(layout: Layout) -> str:
+    """Returns the machine's share of the host, as far as it is not the usual one."""
+    settings, nodes = layout.settings, ", ".join(map(str, layout.nodes))
+    parts = [f"{settings.pages} pages"] if settings.pages is not Pages.NORMAL else []
+    parts += [f"memory of NUMA node {nodes}"] if nodes else []
+    parts += [f"CPU weight {settings.cpu_weight}"] if settings.cpu_weight else []
+    parts += [f"disk weight {settings.io_weight}"] if settings.io_weight else []
+    return ", ".join([*parts, *([f"nice {settings.nice}"] if settings.nice else [])])
 
 
 def at_its_ports(command: list[str], first_line: str) -> list[str]:
@@ -250,6 +283,13 @@ def at_its_ports(command: list[str], first_line: str) -> list[str]:
         else argument
         for before, argument in zip(["", *command], command, strict=False)
     ]
+
+
+def passed_interfaces(card: PassedCard | None) -> list[Json]:
+    """Returns the interface of a card that the machine drives itself, as the agent reads it; none without a card."""
+    if card is None:
+        return []
+    return [{"mac": card.mac, "address": card.address, "prefix": card.interface.network.prefixlen, "gateway": None}]
 
 
 def interfaces(nics: Mapping[str, NetworkInterface], model: Nic = Nic.VIRTIO) -> list[Json]:

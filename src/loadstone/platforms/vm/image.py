@@ -18,6 +18,7 @@ from loadstone.host.programs import standalone_server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import DEBIAN, MINIMAL, MachineSpec
 from loadstone.platforms.vm.kernel import Kernel, kernel, run_tool
+from loadstone.platforms.vm.settings import KernelFlavour
 
 RECIPE = b"3"
 """Changes when images are made in another way."""
@@ -33,7 +34,7 @@ SPARE_MIB = 512
 FIXED = ("SOURCE_DATE_EPOCH=0", "E2FSPROGS_FAKE_TIME=1")
 """So that the same packages make the same root (reproducible-builds.org)."""
 NFS, NFS_PACKAGE = "nfs", "nfs-common"
-"""List of modules that machines load which have this package."""
+"""List of modules that machines with this package load."""
 IDENTITY = "6c6f6164-7374-6f6e-8000-000000000000"
 CONTENT = "content"
 """File with the root's check sum."""
@@ -41,6 +42,9 @@ QCOW2_SIZE = slice(24, 32)
 """Bytes of a qcow2 header with the size of its disk, big endian (QEMU, docs/interop/qcow2.txt)."""
 SPARED = "/usr/share/{doc,locale,man,i18n}/*"
 BUILD_S = 1200.0
+LEAST_DATA_MIB = 64
+"""Size of the file system that is written to a device, before it grows to the device."""
+WIPEFS = "Install it: `apt-get install util-linux`."
 TOOLS = "Install the image tools: `apt-get install mmdebstrap e2fsprogs qemu-utils`."
 
 
@@ -58,9 +62,9 @@ class Image:
     """Its root disk, which is never written to."""
 
 
-def image(name: str) -> Image:
-    """An image by name, made the first time; raises PlatformError."""
-    base = minimal()
+def image(name: str, flavour: KernelFlavour = KernelFlavour.CLOUD) -> Image:
+    """Returns an image by name, which is built the first time; raises PlatformError."""
+    base = minimal(flavour)
     if name == MINIMAL:
         return base
     packages = packages_of(name)
@@ -72,10 +76,12 @@ def image(name: str) -> Image:
     )
 
 
-def minimal() -> Image:
-    """A kernel, and our server as the first process."""
-    program, system = Path(standalone_server()), kernel()
-    key = digest(RECIPE, program.read_bytes(), system.digest.encode())
+def minimal(flavour: KernelFlavour = KernelFlavour.CLOUD) -> Image:
+    """Returns the image of a kernel and our server as the first process."""
+    program, system = Path(standalone_server()), kernel(flavour)
+    lists = {"order": system.modules, **system.module_lists}
+    names = " ".join(f"{name}/{module.name}" for name, modules in lists.items() for module in modules)
+    key = digest(RECIPE, program.read_bytes(), system.digest.encode(), names.encode())
     folder = cached("minimal", key, lambda into: _make_initial(into, program, system))
     return Image(MINIMAL, key, system.image, system.version, folder / "initial.cpio")
 
@@ -95,7 +101,7 @@ def _make_initial(folder: Path, program: Path, system: Kernel) -> None:
     for name in ("dev", "proc", "sys", "tmp", "run"):
         (tree / name).mkdir()
     _strip(program, tree / "init")
-    for order, modules in (("order", system.modules), (NFS, system.nfs_modules)):
+    for order, modules in {"order": system.modules, **system.module_lists}.items():
         for module in modules:
             shutil.copyfile(module, tree / "modules" / module.name)
         (tree / "modules" / order).write_text("".join(f"{module.name}\n" for module in modules))
@@ -151,8 +157,8 @@ def _make_data(folder: Path, size_mib: int) -> None:
 
 
 def disk_of(image: Image, spec: MachineSpec, into: Path) -> Path | None:
-    """The disk of one machine, an overlay: its root, or one for what its services keep where the image has no root and
-    one is asked for. Raises PlatformError.
+    """Builds the disk of one machine as an overlay: its root, or one for files of services where the image has no root
+    and a disk is requested. Returns None without a disk. Raises PlatformError.
     """
     if image.root is not None:
         overlay(image.root, into, disk_mib(image, spec.disk))
@@ -187,6 +193,29 @@ def raw_disk(image: Image, size_mib: int, into: Path) -> None:
     argv = ["qemu-img", "convert", "-f", "qcow2", "-O", "raw", str(source), str(into)]
     run_tool(argv, into.parent, TOOLS)
     os.truncate(into, size_mib << 20)
+
+
+def write_device(image: Image, size_mib: int, device: Path) -> None:
+    """Writes the image's root, or an empty file system where it has none, to a block device. The machine grows the file
+    system to the device when it mounts it. Raises PlatformError where the device has other content, or is too small.
+    """
+    _refuse_foreign_content(device)
+    source = image.root or _data_disk(size_mib or LEAST_DATA_MIB)
+    argv = ["qemu-img", "convert", "-n", "-f", "qcow2", "-O", "raw", str(source), str(device)]
+    run_tool(argv, device.parent, TOOLS)
+
+
+def _refuse_foreign_content(device: Path) -> None:
+    """Raises PlatformError where a device has content that this program did not write: file systems that it writes have
+    one identity (wipefs(8)).
+    """
+    listed = run_tool(["wipefs", "--noheadings", "--output", "TYPE,UUID", str(device)], device.parent, WIPEFS)
+    foreign = [line.split()[0] for line in listed.splitlines() if line.strip() and IDENTITY not in line]
+    if foreign:
+        raise PlatformError(
+            f"{device} has content ({', '.join(foreign)}), which would be lost. Use an empty device, or remove its "
+            f"content: `wipefs --all {device}`."
+        )
 
 
 def _data_disk(size_mib: int) -> Path:

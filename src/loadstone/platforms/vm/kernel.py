@@ -1,20 +1,32 @@
-"""The kernel of virtual machines: Debian's for clouds, taken out of its package without installing it."""
+"""The kernel of virtual machines: Debian's, taken out of its package without installing it."""
 
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.host import launch
 from loadstone.host.cache import cached, digest
 from loadstone.model.errors import PlatformError
+from loadstone.platforms.vm.settings import KernelFlavour
 
 PACKAGE = "linux-image-cloud-amd64"
-"""A name for the newest of its kind; the package it stands for has the kernel."""
-MODULES = ("virtio_pci", "virtio_net", "vmxnet3", "virtio_blk", "virtio_console", "virtio-rng")
-"""What a machine needs besides what is built in."""
-NFS_MODULES = ("nfsv4",)
-"""What one needs besides that which mounts folders of others (loaded where the kernel's command line says so)."""
+PACKAGES = {KernelFlavour.CLOUD: PACKAGE, KernelFlavour.GENERIC: "linux-image-amd64"}
+"""Names of the newest of their kind; the package that each depends on has the kernel."""
+MODULES = (
+    *("virtio_pci", "virtio_net", "vmxnet3", "virtio_blk", "virtio_console", "virtio-rng"),
+    *("crc32c_generic", "ext4"),
+)
+"""Modules that every machine loads, as far as they are not built in."""
+MODULE_LISTS = {
+    "nfs": ("nfsv4",),
+    "scsi": ("virtio_scsi", "sd_mod"),
+    "nvme": ("nvme",),
+    "e1000": ("e1000",),
+    "cards": ("e1000e", "igb", "igbvf", "ixgbevf", "iavf"),
+}
+"""Further modules by the name of their list; a machine loads the lists that its kernel's arguments name."""
 BUILD_TOOL_TIMEOUT_S = 300.0
 
 
@@ -26,31 +38,35 @@ class Kernel:
     image: Path
     modules: tuple[Path, ...]
     """In the order in which they can be loaded."""
-    nfs_modules: tuple[Path, ...]
-    """The same, of what is only loaded for NFS."""
+    module_lists: Mapping[str, tuple[Path, ...]]
+    """Further modules by list, in the same order."""
     digest: str
 
 
-def kernel() -> Kernel:
-    """The kernel; fetched from the distribution's archive the first time. Raises PlatformError."""
-    folder = cached("kernel", PACKAGE, _fetch)
+def kernel(flavour: KernelFlavour = KernelFlavour.CLOUD) -> Kernel:
+    """Returns the kernel, which is downloaded from the distribution's archive the first time. Raises PlatformError."""
+    package = PACKAGES[flavour]
+    folder = cached("kernel", package, lambda into: _fetch(into, package))
     image = next(folder.glob("boot/vmlinuz-*"))
     version = image.name.removeprefix("vmlinuz-")
     base = _ordered(folder, version, MODULES)
-    nfs = tuple(module for module in _ordered(folder, version, NFS_MODULES) if module not in base)
-    return Kernel(version, image, base, nfs, digest(image.read_bytes()))
+    lists = {
+        name: tuple(module for module in _ordered(folder, version, modules) if module not in base)
+        for name, modules in MODULE_LISTS.items()
+    }
+    return Kernel(version, image, base, lists, digest(image.read_bytes()))
 
 
-def _fetch(folder: Path) -> None:
-    depends = _tool(["apt-cache", "depends", "--important", PACKAGE], folder)
+def _fetch(folder: Path, package: str) -> None:
+    depends = _tool(["apt-cache", "depends", "--important", package], folder)
     names = [line.partition("Depends:")[2].strip() for line in depends.splitlines() if "Depends:" in line]
     if not names:
         remedy = "Run `apt-get update`; other distributions: not supported yet."
-        raise PlatformError(f"The package {PACKAGE} is not known here. {remedy}")
+        raise PlatformError(f"The package {package} is not known here. {remedy}")
     _tool(["apt-get", "download", names[0]], folder)
-    (package,) = folder.glob("*.deb")
-    _tool(["dpkg-deb", "-x", package.name, "."], folder)
-    package.unlink()
+    (archive,) = folder.glob("*.deb")
+    _tool(["dpkg-deb", "-x", archive.name, "."], folder)
+    archive.unlink()
     version = next(folder.glob("boot/vmlinuz-*")).name.removeprefix("vmlinuz-")
     _tool(["depmod", "-b", ".", version], folder)
     for spare in ("usr", "etc"):

@@ -3,10 +3,9 @@
 import asyncio
 import contextlib
 import logging
-import os
 import signal
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,11 +14,11 @@ from typing import Any
 from qemu.qmp import QMPClient, QMPError
 
 from loadstone.host import launch
-from loadstone.host.cores import core_list
 from loadstone.host.http import free_port
 from loadstone.host.tasks import TIDY_S, end_tasks
 from loadstone.model.errors import PlatformError
 from loadstone.model.target import Endpoint
+from loadstone.platforms.cgroup import Group
 from loadstone.platforms.contract import MachineContext
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.routing import LOOPBACK
@@ -28,7 +27,9 @@ from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import RESTORING, Layout, Sockets, command
 from loadstone.platforms.vm.guest import Guest, interfaces
 from loadstone.platforms.vm.host_identity import host_identity
+from loadstone.platforms.vm.host_share import find_vhost_threads, launch_prefix, pin_threads, share_group
 from loadstone.platforms.vm.saved_state import SavedState, UnusableStateError, new_state, opened_state, remove_state
+from loadstone.platforms.vm.settings import Pages
 from loadstone.platforms.vm.state_key import state_key
 from loadstone.platforms.vm.state_transfer import LOAD_S, load_state, save_state
 
@@ -38,8 +39,10 @@ logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL)  # its errors come as e
 
 VM_BOOT_TIMEOUT_S = 120.0
 """Longest time from start to the agent's first word; emulated machines on a busy host took more than 30 s."""
-VM_CONNECT_TIMEOUT_S = 10.0
-"""Longest time from start to QEMU's first word."""
+VM_CONNECT_TIMEOUT_S = 60.0
+"""Longest time from start to QEMU's first message, beside that for memory that is taken at once."""
+PREALLOCATION_MIB_PER_S = 256
+"""Least speed at which a host gives memory."""
 OFF_S = 10.0
 """Longest time to power off before QEMU is told to end."""
 VM_QUIT_TIMEOUT_S = 3.0
@@ -69,6 +72,8 @@ class VirtualMachine(Guest):
     process: asyncio.subprocess.Process = field(init=False)
     threads: dict[int, str] = field(default_factory=dict)
     """QEMU's threads by what they do: virtual processors and those for disks; all others emulate devices."""
+    group: Group | None = None
+    """Control group with its weights, where it has any."""
     live_unix_s: float | None = None
     """When it last served anew, with all that ran in it."""
     restarts: int = 0
@@ -78,6 +83,16 @@ class VirtualMachine(Guest):
     def pid(self) -> int:
         """QEMU's process."""
         return self.process.pid
+
+    @property
+    def companions(self) -> Mapping[str, int]:
+        """Threads of the kernel that move its packets, where they are processes of their own."""
+        outside = [
+            thread
+            for thread, kind in self.threads.items()
+            if kind == usage.VHOST and not Path(f"/proc/{self.pid}/task/{thread}").exists()
+        ]
+        return {f"vhost {number}": thread for number, thread in enumerate(outside, 1)}
 
     @property
     def recovery(self) -> dict[str, float]:
@@ -165,9 +180,12 @@ class VirtualMachine(Guest):
         await self.qmp.start_server(str(sockets.qmp))
         await self.agent.listen(sockets.agent)
         self.agent.hear = self.hear
-        self.process = await _spawn(self.layout, self.log, state)
+        if self.group is None:
+            share = (self.context.journal, self.name, self.layout.settings)
+            self.group = await asyncio.to_thread(share_group, *share)
+        self.process = await _spawn(self.layout, self.log, state, self.group)
         self.context.journal.note_process(self.process.pid, f"virtual machine {self.name}")
-        await _within(self, self.qmp.accept(), VM_CONNECT_TIMEOUT_S, "start")
+        await _within(self, self.qmp.accept(), _connect_timeout_s(self.layout), "start")
         await _place_threads(self)
 
     async def _describe(self, boot_s: float) -> None:
@@ -239,6 +257,8 @@ async def virtual_machine(
     finally:
         if hasattr(machine, "process"):
             await _end(machine.process, machine.qmp, machine.agent)
+        if machine.group is not None:
+            await asyncio.to_thread(machine.group.remove)
 
 
 @asynccontextmanager
@@ -262,11 +282,13 @@ def _key_of(layout: Layout) -> str:
         return ""
 
 
-async def _spawn(layout: Layout, log: Path, state: SavedState | None) -> asyncio.subprocess.Process:
-    inside = ["nsenter", f"--net=/run/netns/{layout.nics[0].namespace}"] if layout.nics else []
+async def _spawn(
+    layout: Layout, log: Path, state: SavedState | None, group: Group | None
+) -> asyncio.subprocess.Process:
+    settings = layout.settings
     with log.open("wb") as errors:
         return await launch.start_guarded(
-            *inside,
+            *launch_prefix(settings, layout.nics, group, locks_memory=bool(settings.vfio)),
             *command(layout),
             *(RESTORING if state else ()),
             stdin=asyncio.subprocess.DEVNULL,
@@ -275,6 +297,11 @@ async def _spawn(layout: Layout, log: Path, state: SavedState | None) -> asyncio
             start_new_session=True,
             pass_fds=(state.file.fileno(),) if state else (),
         )
+
+
+def _connect_timeout_s(layout: Layout) -> float:
+    takes_memory = layout.nodes or layout.settings.pages is not Pages.NORMAL
+    return VM_CONNECT_TIMEOUT_S + (layout.spec.memory / PREALLOCATION_MIB_PER_S if takes_memory else 0)
 
 
 async def _within(machine: VirtualMachine, waiting: Coroutine[Any, Any, Any], seconds: float, do: str) -> Any:
@@ -319,16 +346,16 @@ def last_words(log: Path, console: Path) -> str:
 
 
 async def _place_threads(machine: VirtualMachine) -> None:
-    """Learns which thread does what, and keeps them on the declared cores of the host."""
+    """Learns the kind of each thread, and keeps all on the declared cores of the host. Raises PlatformError."""
+    machine.threads = {}
     for kind, question in (("vcpu", "query-cpus-fast"), ("io", "query-iothreads")):
         threads: Any = await machine.qmp.execute(question)
         machine.threads |= {thread["thread-id"]: kind for thread in threads}
-    pin = machine.context.spec.pin
+    pid, pin = machine.process.pid, machine.context.spec.pin
+    vhost = await asyncio.to_thread(find_vhost_threads, pid) if machine.layout.has_vhost else []
+    machine.threads |= dict.fromkeys(vhost, usage.VHOST)
     if pin is not None:
-        cores = core_list(pin)
-        for task in Path(f"/proc/{machine.process.pid}/task").iterdir():
-            with contextlib.suppress(ProcessLookupError):  # a thread that has ended
-                os.sched_setaffinity(int(task.name), cores)
+        pin_threads(pid, vhost, pin)
 
 
 async def _version(qmp: QMPClient) -> str:

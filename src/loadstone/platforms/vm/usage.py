@@ -15,6 +15,8 @@ Json = dict[str, Any]
 VM_USAGE_TIMEOUT_S = 0.8
 """Longest wait for a machine's own counters, so that samples keep their second."""
 TICKS = os.sysconf("SC_CLK_TCK")
+VHOST = "vhost"
+"""Kind of the kernel's threads that move packets of a machine."""
 KVM_STATISTICS = Path("/sys/kernel/debug/kvm")
 
 
@@ -30,12 +32,19 @@ async def outside(
 
 
 def thread_seconds(pid: int, threads: Mapping[int, str]) -> dict[str, float]:
-    """CPU seconds of a process by kind of thread; those without a kind are `device` (proc(5), fields 14 and 15)."""
+    """Returns the CPU seconds of a process by kind of thread; those without a kind are `device` (proc(5), fields 14 and
+    15). Threads of the kernel that work for the process count too.
+    """
     seconds = {"vcpu": 0.0, "io": 0.0, "device": 0.0}
-    for task in Path(f"/proc/{pid}/task").iterdir():
+    tasks = {int(task.name): task for task in Path(f"/proc/{pid}/task").iterdir()}
+    for thread, kind in threads.items():
+        if kind == VHOST:
+            seconds.setdefault(VHOST, 0.0)
+            tasks.setdefault(thread, Path(f"/proc/{thread}"))
+    for thread, task in tasks.items():
         with contextlib.suppress(OSError):  # ended meanwhile
             fields = (task / "stat").read_text().rpartition(")")[2].split()
-            seconds[threads.get(int(task.name), "device")] += (int(fields[11]) + int(fields[12])) / TICKS
+            seconds[threads.get(thread, "device")] += (int(fields[11]) + int(fields[12])) / TICKS
     return seconds
 
 

@@ -93,6 +93,7 @@ def _rows(samples: Sequence[Sample], name: str) -> list[MachineRow]:
         row("of virtual processors", "cores", outside.get("vcpu_cores"), UNKNOWABLE),
         row("of threads for disks", "cores", outside.get("io_cores"), UNKNOWABLE),
         row("of devices and network", "cores", outside.get("device_cores"), UNKNOWABLE),
+        *([row("of vhost threads", "cores", outside["vhost_cores"], UNKNOWABLE)] if "vhost_cores" in outside else []),
         row("steal", "cores", "-", inside.get("steal_cores")),
         row("idle", "cores", "-", inside.get("idle_cores")),
         row("memory", "MiB", tree.get("resident_bytes"), inside.get("used_bytes"), MIB_PER_BYTE),

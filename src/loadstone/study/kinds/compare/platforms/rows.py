@@ -8,6 +8,7 @@ from loadstone.model.numbers import MBIT_PER_BYTE as MBIT
 from loadstone.model.numbers import MIB_PER_BYTE
 
 NO_MACHINE = "no machine of its own"
+NO_VHOST = "no vhost threads"
 NO_DISK = "no disk access"
 HIDDEN = "not readable here"
 NO_ANSWER = "no answer in time"
@@ -103,6 +104,7 @@ MONITORS = (
     ("machine: virtual processors", "cores", seen("outside.vcpu_cores"), 3, NO_MACHINE),
     ("machine: threads for disks", "cores", seen("outside.io_cores"), 3, NO_MACHINE),
     ("machine: devices and network", "cores", seen("outside.device_cores"), 3, NO_MACHINE),
+    ("machine: vhost threads", "cores", seen("outside.vhost_cores"), 3, NO_VHOST),
     ("machine: exits", "1/s", seen("outside.exits_per_s"), 0, HIDDEN),
     ("machine: disk latency by the hypervisor", "ms", seen("outside.disk_ms"), 2, NO_DISK),
     ("machine: network sent, by its line", "Mbit/s", seen("outside.network_sent_per_s", MBIT), 1, ONE_NETWORK),
