@@ -75,8 +75,8 @@ def build(folder: Path, wheel: Path, checks: Sequence[str], has_sources: bool) -
         file.unlink(missing_ok=True)
     overlay(host.image.root, host.root, ROOT_MIB)
     _build_payload(host, _site(wheel), checks, has_sources)
-    with host.spare.open("wb") as file:
-        file.truncate(DATA_MIB << 20)
+    with host.spare.open("wb") as spare:
+        spare.truncate(DATA_MIB << 20)
     return host
 
 

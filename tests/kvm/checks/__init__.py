@@ -1,6 +1,6 @@
 """The checks, in the order in which they run."""
 
-from tests.kvm.checks import accelerator, commands, resources
+from tests.kvm.checks import accelerator, commands, devices, resources
 from tests.kvm.checks.check import Check
 
-CHECKS: tuple[Check, ...] = (*accelerator.CHECKS, *resources.CHECKS, *commands.CHECKS)
+CHECKS: tuple[Check, ...] = (*accelerator.CHECKS, *resources.CHECKS, *devices.CHECKS, *commands.CHECKS)

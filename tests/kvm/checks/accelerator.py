@@ -6,17 +6,17 @@ from pathlib import Path
 
 from loadstone.platforms.vm.accelerator import found_accelerator
 from loadstone.platforms.vm.settings import Accelerator
-from tests.kvm.checks.check import Check, open_machine, read_argv, run_command
+from tests.kvm.checks.check import COLD, Check, Machines, read_argv, run_command
 
 
-async def _without_module() -> str:
+async def _without_module(machines: Machines) -> str:
     assert not Path("/dev/kvm").exists()
     detected = await found_accelerator(Accelerator.AUTO)
     assert detected.accelerator is Accelerator.TCG, detected
     return detected.why
 
 
-async def _probe() -> str:
+async def _probe(machines: Machines) -> str:
     subprocess.run(["modprobe", "kvm-amd"], check=True)
     started = time.monotonic()
     detected = await found_accelerator(Accelerator.AUTO)
@@ -24,21 +24,21 @@ async def _probe() -> str:
     return f"{detected.why}, in {time.monotonic() - started:.1f} s"
 
 
-async def _doctor() -> str:
+async def _doctor(machines: Machines) -> str:
     code, text = await run_command("doctor")
     line = next((line for line in text.splitlines() if "virtual machines by hardware" in line), "")
     assert "KVM: a machine was booted with it" in text, line
     return f"code {code}: {' '.join(line.split())}"
 
 
-async def _processor() -> str:
-    async with open_machine("") as machine:
-        argv = read_argv(machine.pid)
-        assert argv[argv.index("-cpu") + 1] == "host", argv
-        assert argv[argv.index("-accel") + 1] == "kvm", argv
-        outside = await machine.outside()
-        assert outside and outside["exits"] > 0, outside
-        return f"-cpu host, boot {machine.facts['boot_s']} s, {outside['exits']} exits, CPU {outside['cpu']}"
+async def _processor(machines: Machines) -> str:
+    (machine,) = await machines.start(COLD)
+    argv = read_argv(machine.pid)
+    assert argv[argv.index("-cpu") + 1] == "host", argv
+    assert argv[argv.index("-accel") + 1] == "kvm", argv
+    outside = await machine.outside()
+    assert outside and outside["exits"] > 0, outside
+    return f"-cpu host, boot {machine.facts['boot_s']} s, {outside['exits']} exits, CPU {outside['cpu']}"
 
 
 CHECKS = (

@@ -2,17 +2,48 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from loadstone.platforms.maker import MachineMaker, open_maker
+from loadstone.model.machine import PUBLIC, SERVER
+from loadstone.model.target import Endpoint
+from loadstone.platforms.maker import open_maker
 from loadstone.platforms.registry import read_machine
 from loadstone.platforms.vm.machine import VirtualMachine
 
 LOGS = Path("/srv/results/logs")
 KVM_MACHINE = "platform=vm,accelerator=kvm,memory=256"
+COLD = "cold=true"
+IDLE_PORT = 9000
+
+
+@dataclass
+class Machines:
+    """Machines by KVM. Checks of the same settings share them; those of other settings end the earlier ones."""
+
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    running: dict[str, VirtualMachine] = field(default_factory=dict)
+
+    async def start(self, *settings: str) -> list[VirtualMachine]:
+        """Returns a machine for each of these settings, on one public network."""
+        if [*self.running] != [*settings]:
+            await self.close()
+            LOGS.mkdir(parents=True, exist_ok=True)
+            maker = await self.stack.enter_async_context(open_maker(LOGS))
+            for number, declared in enumerate(settings, 1):
+                spec = read_machine(f"{KVM_MACHINE},{declared}")
+                machine = await maker.machine(f"machine{number}", spec, [PUBLIC], "127.0.0.1")
+                assert isinstance(machine, VirtualMachine)
+                assert machine.facts["accelerator"] == "kvm", machine.facts
+                self.running[declared] = machine
+        return list(self.running.values())
+
+    async def close(self) -> None:
+        """Ends all machines."""
+        self.running.clear()
+        await self.stack.aclose()
 
 
 @dataclass(frozen=True)
@@ -21,31 +52,14 @@ class Check:
 
     name: str
     title: str
-    function: Callable[[], Awaitable[str]]
+    function: Callable[[Machines], Awaitable[str]]
 
 
-@asynccontextmanager
-async def open_machines() -> AsyncIterator[MachineMaker]:
-    """Opens a maker of machines, whose consoles stay among the results."""
-    LOGS.mkdir(parents=True, exist_ok=True)
-    async with open_maker(LOGS) as maker:
-        yield maker
-
-
-@asynccontextmanager
-async def open_machine(settings: str, name: str = "machine") -> AsyncIterator[VirtualMachine]:
-    """Starts a machine by KVM with further settings, on a public network."""
-    async with open_machines() as maker:
-        yield await start_machine(maker, settings, name)
-
-
-async def start_machine(maker: MachineMaker, settings: str, name: str) -> VirtualMachine:
-    """Starts a machine by KVM with further settings."""
-    spec = read_machine(f"{KVM_MACHINE},cold=true{',' if settings else ''}{settings}")
-    machine = await maker.machine(name, spec, ["public"], "127.0.0.1")
-    assert isinstance(machine, VirtualMachine)
-    assert machine.facts["accelerator"] == "kvm", machine.facts
-    return machine
+async def serve_idle(machine: VirtualMachine) -> Endpoint:
+    """Starts the server of heartbeats in a machine; returns where this host reaches it."""
+    if "idle" not in machine.services:
+        await machine.start("idle", [SERVER, "idle", "--listen", f"0.0.0.0:{IDLE_PORT}"])
+    return await machine.reach(IDLE_PORT)
 
 
 def read_argv(pid: int) -> list[str]:
@@ -53,11 +67,17 @@ def read_argv(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1]
 
 
-def read_allowed_cores(task: Path) -> str:
-    """Returns the cores that a task may use, as its kernel lists them."""
-    found = re.search(r"^Cpus_allowed_list:\s*(\S+)$", (task / "status").read_text(), re.MULTILINE)
+def read_status(task: Path, name: str) -> str:
+    """Returns a line of a task's status, as its kernel writes it."""
+    found = re.search(rf"^{name}:\s*(.+)$", (task / "status").read_text(), re.MULTILINE)
     assert found, task
     return found[1]
+
+
+def thread_cores(machine: VirtualMachine) -> set[str]:
+    """Returns the lists of cores that the threads of a machine's process may use."""
+    tasks = Path(f"/proc/{machine.pid}/task").iterdir()
+    return {read_status(task, "Cpus_allowed_list") for task in tasks}
 
 
 async def run_command(*argv: str, timeout_s: float = 600.0) -> tuple[int, str]:
