@@ -126,7 +126,6 @@ mount -t sysfs sys /sys
 mount -t debugfs debug /sys/kernel/debug
 mount -t cgroup2 cgroup /sys/fs/cgroup
 mount -t tmpfs tmp /run
-mount -t tmpfs tmp /tmp
 mkdir -p /dev/shm /dev/pts /dev/hugepages /lib/modules
 mount -t tmpfs shm /dev/shm
 mount -t devpts pts /dev/pts

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-NODES = Path("/sys/devices/system/node")
+NODES_FOLDER = Path("/sys/devices/system/node")
 
 
-def nodes_of(cores: set[int], nodes: Path = NODES) -> tuple[int, ...]:
+def find_nodes(cores: set[int], nodes: Path = NODES_FOLDER) -> tuple[int, ...]:
     """Returns the nodes of these cores in order; none where the kernel lists no nodes."""
     numbers = (int(path.name.removeprefix("node")) for path in nodes.glob("node[0-9]*"))
     return tuple(sorted(node for node in numbers if cores & _cores_of(nodes / f"node{node}" / "cpulist")))

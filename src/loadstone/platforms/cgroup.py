@@ -49,7 +49,7 @@ def group(journal: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Gr
         raise PlatformError(f"A control group cannot be created: {error}. Containers need root.") from None
 
 
-def weighted_group(journal: ResourceJournal, name: str, cpu_weight: int | None, io_weight: int | None) -> Group:
+def make_weighted_group(journal: ResourceJournal, name: str, cpu_weight: int | None, io_weight: int | None) -> Group:
     """Returns a group with weights for CPU and disks from 1 to 10000, where others have 100. Raises PlatformError where
     this user may not create it, or the kernel has no such weight.
     """
@@ -95,6 +95,21 @@ def account(journal: ResourceJournal, name: str, cores: set[int]) -> Group | Non
         return _counted_unified(journal, name, cores) if is_unified() else _counted_split(journal, name, cores)
     except OSError:
         return None
+
+
+def make_memory_group(journal: ResourceJournal, name: str, memory_mib: int) -> Group:
+    """Returns a group that limits the memory of what runs in it. Raises PlatformError where this user may not create
+    it, or the kernel has no such limit.
+    """
+    try:
+        path = _make_group(journal, (ROOT if is_unified() else ROOT / "memory") / f"{journal.name}-{name}")
+        if is_unified():
+            with contextlib.suppress(OSError):  # it is on already
+                (ROOT / "cgroup.subtree_control").write_text("+memory")
+        (path / ("memory.max" if is_unified() else "memory.limit_in_bytes")).write_text(str(memory_mib << 20))
+    except OSError as error:
+        raise PlatformError(f"Memory cannot be limited: {error}. Run as root, or remove `memory_limit`.") from None
+    return Group((path,), path / "cpu.stat")
 
 
 def _counted_unified(journal: ResourceJournal, name: str, cores: set[int]) -> Group:

@@ -40,9 +40,9 @@ def _machine_memory(pid: int) -> Mapping:
 
 
 def _free_huge_pages() -> int:
-    found = re.search(r"^HugePages_Free:\s*(\d+)", Path("/proc/meminfo").read_text(), re.MULTILINE)
-    assert found
-    return int(found[1])
+    """Returns the huge pages that no process has or has reserved."""
+    numbers = dict(re.findall(r"^HugePages_(\w+):\s*(\d+)", Path("/proc/meminfo").read_text(), re.MULTILINE))
+    return int(numbers["Free"]) - int(numbers["Rsvd"])
 
 
 async def _huge_pages(machines: Machines) -> str:

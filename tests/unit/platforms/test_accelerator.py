@@ -16,7 +16,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A host without KVM: a folder for its device `kvm` and the modules of its kernel."""
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "run"))
     monkeypatch.setattr(accelerator, "DEVICE", tmp_path / "kvm")
-    monkeypatch.setattr(accelerator, "MODULES", tmp_path / "modules")
+    monkeypatch.setattr(accelerator, "MODULES_FOLDER", tmp_path / "modules")
     return tmp_path
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.host.numa import nodes_of
+from loadstone.host.numa import find_nodes
 from loadstone.model.errors import PlatformError, UsageError
 from loadstone.platforms.cgroup import Group
 from loadstone.platforms.contract import Attachment
@@ -20,8 +20,8 @@ from loadstone.platforms.registry import read_machine, refuse_foreign
 from loadstone.platforms.vm import host_share, image, usage
 from loadstone.platforms.vm.command import Layout, Sockets, command, kernel_line
 from loadstone.platforms.vm.conflicts import find_conflict, find_lack
-from loadstone.platforms.vm.guest import passed_interfaces
-from loadstone.platforms.vm.host_share import find_vhost_threads, launch_prefix
+from loadstone.platforms.vm.guest import list_passed_interfaces
+from loadstone.platforms.vm.host_share import find_vhost_threads, make_launch_prefix
 from loadstone.platforms.vm.image import IDENTITY, Image
 from loadstone.platforms.vm.passed_card import PassedCard
 from loadstone.platforms.vm.settings import Accelerator, VmSettings
@@ -121,11 +121,11 @@ def test_other_models_have_the_address_of_the_machine() -> None:
     [
         ({"pages": "huge"}, (), "memory-backend-memfd,id=memory,size=512M,hugetlb=on"),
         ({"pages": "huge-1G"}, (), "memory-backend-memfd,id=memory,size=512M,hugetlb=on,hugetlbsize=1G"),
-        ({}, (1,), "memory-backend-ram,id=memory,size=512M,host-nodes.0=1,policy=bind,prealloc=on"),
+        ({}, (1,), "memory-backend-ram,id=memory,size=512M,host-nodes=1,policy=bind,prealloc=on"),
         (
             {"pages": "huge-2M"},
             (0, 1),
-            "memory-backend-memfd,id=memory,size=512M,hugetlb=on,hugetlbsize=2M,host-nodes.0=0,host-nodes.1=1,"
+            "memory-backend-memfd,id=memory,size=512M,hugetlb=on,hugetlbsize=2M,host-nodes=0,host-nodes=1,"
             "policy=bind,prealloc=on",
         ),
     ],
@@ -144,7 +144,7 @@ def test_a_passed_card_is_a_device_whose_address_users_reach() -> None:
     card = PassedCard("52:54:00:aa:00:02", IPv4Interface("192.0.2.10/24"))
     made = replace(layout(vfio="0000:03:00.0", vfio_address="192.0.2.10/24"), passed=card)
     assert argument(made, "device", "vfio-pci") == "vfio-pci,host=0000:03:00.0"
-    assert passed_interfaces(card) == [
+    assert list_passed_interfaces(card) == [
         {"mac": "52:54:00:aa:00:02", "address": "192.0.2.10", "prefix": 24, "gateway": None}
     ]
     assert not made.is_restorable
@@ -156,10 +156,10 @@ def settings_of(**settings: object) -> VmSettings:
 
 def test_the_process_starts_in_its_group_with_its_priority_and_may_lock_memory() -> None:
     group = Group((Path("/sys/fs/cgroup/web"),), Path("/usage"))
-    argv = launch_prefix(settings_of(nice=19), (NIC,), group, locks_memory=True)
+    argv = make_launch_prefix(settings_of(nice=19), (NIC,), group, locks_memory=True)
     assert argv[:4] == ["sh", "-c", 'echo $$ > /sys/fs/cgroup/web/cgroup.procs && exec "$@"', "join"]
     assert argv[4:] == ["nice", "-n", "19", "prlimit", "--memlock=unlimited", "nsenter", "--net=/run/netns/ls1"]
-    assert launch_prefix(settings_of(), (), None, locks_memory=False) == []
+    assert make_launch_prefix(settings_of(), (), None, locks_memory=False) == []
 
 
 def add_task(folder: Path, name: str) -> None:
@@ -187,8 +187,8 @@ def test_nodes_are_those_of_the_cores(tmp_path: Path) -> None:
     for node, cores in ((0, "0-1,4"), (1, "2-3")):
         (tmp_path / f"node{node}").mkdir()
         (tmp_path / f"node{node}" / "cpulist").write_text(f"{cores}\n")
-    assert [nodes_of(cores, tmp_path) for cores in ({0, 4}, {3}, {1, 2})] == [(0,), (1,), (0, 1)]
-    assert nodes_of({0}, tmp_path / "none") == ()
+    assert [find_nodes(cores, tmp_path) for cores in ({0, 4}, {3}, {1, 2})] == [(0,), (1,), (0, 1)]
+    assert find_nodes({0}, tmp_path / "none") == ()
 
 
 @pytest.mark.parametrize(
@@ -281,9 +281,9 @@ def test_weights_are_written_to_the_group_or_refused(tmp_path: Path, monkeypatch
         asked.append((name, cpu, disks))
         return Group((tmp_path,), tmp_path / "usage")
 
-    monkeypatch.setattr(host_share, "weighted_group", weighted)
-    assert host_share.share_group(None, "web", settings) is not None  # type: ignore[arg-type]
-    assert host_share.share_group(None, "web", settings_of()) is None  # type: ignore[arg-type]
+    monkeypatch.setattr(host_share, "make_weighted_group", weighted)
+    assert host_share.make_share_group(None, "web", settings) is not None  # type: ignore[arg-type]
+    assert host_share.make_share_group(None, "web", settings_of()) is None  # type: ignore[arg-type]
     assert asked == [("web", 200, None)]
 
 

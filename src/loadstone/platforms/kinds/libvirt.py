@@ -26,6 +26,7 @@ from loadstone.platforms.local import refuse_line_speed
 from loadstone.platforms.routing import LOOPBACK
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import PORT, Layout, kernel_line
+from loadstone.platforms.vm.conflicts import find_driver_lack
 from loadstone.platforms.vm.devices import user_mac
 from loadstone.platforms.vm.guest import Guest, interfaces
 from loadstone.platforms.vm.image import disk_of, image, unknown_image
@@ -151,7 +152,7 @@ class LibvirtPlatform:
         except PlatformError as error:
             return str(error)
         connection.close()
-        return unknown_image(spec.image)
+        return unknown_image(spec.image) or find_driver_lack(own_settings(spec, HypervisorSettings))
 
     @asynccontextmanager
     async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
@@ -166,7 +167,7 @@ class LibvirtPlatform:
         has_guest = connection.getType() != TEST_DRIVER
         domain = None
         try:
-            built = await asyncio.to_thread(image, spec.image)
+            built = await asyncio.to_thread(image, spec.image, settings.kernel)
             disk = await asyncio.to_thread(disk_of, built, spec, context.journal.folder / f"{context.name}.qcow2")
             accelerator = Accelerator.KVM if settings.accelerator is Accelerator.KVM else Accelerator.TCG
             name = f"{context.journal.name}-{context.name}"

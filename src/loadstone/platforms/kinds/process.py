@@ -6,17 +6,20 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from loadstone.host.cores import first_cores, on_cores
 from loadstone.host.process import Readiness, begin, stop_all
 from loadstone.host.programs import resolved
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PROCESS, MachineSpec
-from loadstone.platforms.cgroup import Group, account
+from loadstone.model.reading import Section
+from loadstone.platforms.cgroup import Group, account, make_memory_group
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
 from loadstone.platforms.cores import cores_taken
-from loadstone.platforms.kind import PlatformKind
+from loadstone.platforms.kind import PlatformKind, own_settings
 from loadstone.platforms.local import LocalMachine, claim, refuse_line_speed
 
 Json = dict[str, Any]
@@ -31,6 +34,8 @@ class ProcessMachine(LocalMachine):
     cores: set[int] = field(default_factory=set)
     """That it is kept on; none where it may use all."""
     groups: list[Group] = field(default_factory=list)
+    memory_group: Group | None = None
+    """Limits the memory of all its programs together, where that is declared."""
 
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a child process."""
@@ -42,18 +47,27 @@ class ProcessMachine(LocalMachine):
         return started
 
     def _joining(self, role: str) -> list[str]:
-        """Words by which a program enters a control group of its own, where there may be one."""
+        """Returns the command through which a program enters its control groups: one of its own, where there may be
+        one, and that of the machine's memory.
+        """
         name = re.sub("[^a-z0-9]+", "-", f"{self.name} {role}".lower())
         group = account(self.context.journal, name, self.cores)
-        if group is None:
-            return []
-        self.groups.append(group)
-        return ["sh", "-c", f'{group.joining} && exec "$@"', "join"]
+        self.groups += [group] if group else []
+        entered = [joined.joining for joined in (group, self.memory_group) if joined is not None]
+        return ["sh", "-c", f'{" && ".join(entered)} && exec "$@"', "join"] if entered else []
 
     async def remove_groups(self) -> None:
         """Once nothing runs any more."""
         for group in self.groups:
             await asyncio.to_thread(group.remove)
+
+
+class ProcessSettings(Section):
+    """Settings of processes of this machine."""
+
+    memory_limit: Annotated[int, Field(ge=64, le=1 << 22)] | None = Field(
+        default=None, description="most memory of all its programs together, in MiB, 64 or more"
+    )
 
 
 class ProcessPlatform:
@@ -78,6 +92,11 @@ class ProcessPlatform:
         wrapper = _wrapper(context.spec)
         cores = cores_taken(context.spec)
         machine = ProcessMachine(context, {"cores": wrapper[2] if wrapper else "all"}, wrapper=wrapper, cores=cores)
+        limit_mib = own_settings(context.spec, ProcessSettings).memory_limit
+        if limit_mib:
+            machine.memory_group = make_memory_group(context.journal, f"{context.name}-memory", limit_mib)
+            machine.groups.append(machine.memory_group)
+            machine.facts["memory_limit_mib"] = limit_mib
         Path(machine.files).mkdir()
         async with AsyncExitStack() as stack:
             stack.push_async_callback(machine.remove_groups)
@@ -98,6 +117,7 @@ KIND = PlatformKind(
     plural="processes",
     maker=ProcessPlatform(),
     fitting=frozenset({"pin"}),
+    settings_section=ProcessSettings,
     shares_host=True,
     rank=10,
 )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from loadstone.host.cores import core_list
-from loadstone.host.numa import nodes_of
+from loadstone.host.numa import find_nodes
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MachineSpec, NetworkKind
 from loadstone.platforms.contract import Attachment, Machine, MachineContext
@@ -18,10 +18,10 @@ from loadstone.platforms.local import refuse_line_speed
 from loadstone.platforms.vm.accelerator import found_accelerator
 from loadstone.platforms.vm.command import QEMU, Layout
 from loadstone.platforms.vm.conflicts import find_conflict, find_lack, list_bridge_settings, may_use_vhost
-from loadstone.platforms.vm.devices import disk_format
+from loadstone.platforms.vm.devices import choose_disk_format
 from loadstone.platforms.vm.image import Image, disk_mib, disk_of, image, raw_disk, unknown_image, write_device
 from loadstone.platforms.vm.machine import short, virtual_machine
-from loadstone.platforms.vm.passed_card import passed_card
+from loadstone.platforms.vm.passed_card import take_card
 from loadstone.platforms.vm.settings import USER_MODE, DiskFormat, Nic, Vhost, VmSettings
 
 
@@ -66,7 +66,7 @@ class VmPlatform:
         )
         try:
             async with (
-                passed_card(context.journal, settings) as card,
+                take_card(context.journal, settings) as card,
                 virtual_machine(context, replace(layout, passed=card)) as machine,
             ):
                 yield machine
@@ -84,7 +84,7 @@ def _build_disk(built: Image, spec: MachineSpec, into: Path) -> Path | None:
         device = Path(settings.device)
         write_device(built, spec.disk, device)
         return device
-    if disk_format(settings) is DiskFormat.QCOW2:
+    if choose_disk_format(settings) is DiskFormat.QCOW2:
         return disk_of(built, spec, into.with_name(f"{into.name}.qcow2"))
     size_mib = disk_mib(built, spec.disk)
     plain = into.with_name(f"{into.name}.raw")
@@ -101,7 +101,7 @@ def _nodes(spec: MachineSpec, settings: VmSettings) -> tuple[int, ...]:
     """Returns the nodes that the machine's memory is bound to. Raises PlatformError where the kernel lists none."""
     if not settings.bind_memory or spec.pin is None:
         return ()
-    nodes = nodes_of(core_list(spec.pin))
+    nodes = find_nodes(core_list(spec.pin))
     if not nodes:
         raise PlatformError("This host lists no NUMA nodes, so memory cannot be bound. Remove `bind_memory`.")
     return nodes

@@ -20,7 +20,7 @@ from loadstone.platforms.vm.machine import short, virtual_machine
 from loadstone.platforms.vm.settings import Accelerator
 
 DEVICE = Path("/dev/kvm")
-MODULES = Path("/sys/module")
+MODULES_FOLDER = Path("/sys/module")
 HARDWARE_MODULES = ("kvm_intel", "kvm_amd")
 """Kernel modules of KVM that use the processor's own virtualization."""
 PROBE_TIMEOUT_S = 60.0
@@ -94,7 +94,7 @@ def _kvm_state() -> str:
         changed_ns = DEVICE.stat().st_ctime_ns
     except OSError:
         return ""
-    modules = sorted(path.name for path in MODULES.glob("kvm*"))
+    modules = sorted(path.name for path in MODULES_FOLDER.glob("kvm*"))
     return f"{changed_ns} {_may_open()} {' '.join(modules)}"
 
 
@@ -117,7 +117,7 @@ async def _detect() -> DetectedAccelerator:
 
 
 def _probe_timeout_s() -> float:
-    has_hardware = any((MODULES / name).exists() for name in HARDWARE_MODULES)
+    has_hardware = any((MODULES_FOLDER / name).exists() for name in HARDWARE_MODULES)
     return PROBE_TIMEOUT_S if has_hardware else EMULATED_PROBE_TIMEOUT_S
 
 

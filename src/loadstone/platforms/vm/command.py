@@ -8,7 +8,7 @@ from pathlib import Path
 from loadstone.model.machine import MachineSpec
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.kind import own_settings
-from loadstone.platforms.vm.devices import disk_arguments, network_arguments
+from loadstone.platforms.vm.devices import list_disk_arguments, list_network_arguments
 from loadstone.platforms.vm.image import NFS, NFS_PACKAGE, Image
 from loadstone.platforms.vm.passed_card import PassedCard
 from loadstone.platforms.vm.settings import Accelerator, Controller, Nic, Pages, VmSettings
@@ -96,8 +96,8 @@ def command(layout: Layout) -> list[str]:
     argv += ["-chardev", f"socket,id=agent,path={layout.sockets.agent}", "-device", "virtio-serial-pci"]
     argv += ["-device", f"virtserialport,chardev=agent,name={PORT}", "-device", "virtio-rng-pci"]
     settings = layout.settings
-    argv += network_arguments(settings.nic, settings, layout.nics, layout.has_vhost)
-    return [*argv, *disk_arguments(settings.cache, settings, layout.disk)]
+    argv += list_network_arguments(settings.nic, settings, layout.nics, layout.has_vhost)
+    return [*argv, *list_disk_arguments(settings.cache, settings, layout.disk)]
 
 
 def _confinement(is_root: bool) -> list[str]:
@@ -109,8 +109,8 @@ def _confinement(is_root: bool) -> list[str]:
 
 def kernel_line(layout: Layout) -> str:
     """The kernel's command line: messages on the serial port, an end instead of a stand-still after a panic."""
-    words = f"console=ttyS0 panic=-1 quiet{module_word(layout.image, _module_lists(layout.settings))}"
-    return f"{words} {layout.settings.kernel_arguments}".rstrip()
+    line = f"console=ttyS0 panic=-1 quiet{module_word(layout.image, _module_lists(layout.settings))}"
+    return f"{line} {layout.settings.kernel_arguments}".rstrip()
 
 
 def module_word(image: Image, lists: Sequence[str] = ()) -> str:
@@ -143,7 +143,7 @@ def _memory(layout: Layout) -> list[str]:
     host may have none left on the node.
     """
     pages, size = layout.settings.pages, f"id=memory,size={layout.spec.memory}M"
-    bound = "".join(f",host-nodes.{place}={node}" for place, node in enumerate(layout.nodes))
+    bound = "".join(f",host-nodes={node}" for node in layout.nodes)
     bound += ",policy=bind,prealloc=on" if layout.nodes else ""
     if pages in HUGE_PAGE_SIZES:
         return ["-object", f"memory-backend-memfd,{size},hugetlb=on{HUGE_PAGE_SIZES[pages]}{bound}"]

@@ -9,7 +9,17 @@ from pathlib import Path
 
 from loadstone.model.machine import MINIMAL, MachineSpec, NetworkKind
 from loadstone.platforms.kind import own_settings
-from loadstone.platforms.vm.settings import Aio, Cache, Controller, DiskFormat, KernelFlavour, Nic, Vhost, VmSettings
+from loadstone.platforms.vm.settings import (
+    Aio,
+    Cache,
+    Controller,
+    DiskFormat,
+    HypervisorSettings,
+    KernelFlavour,
+    Nic,
+    Vhost,
+    VmSettings,
+)
 
 VHOST_DEVICE = Path("/dev/vhost-net")
 DRIVERS_OF_GENERIC_KERNEL = (Nic.E1000,)
@@ -47,9 +57,17 @@ def _of_network(spec: MachineSpec, settings: VmSettings) -> Iterator[str]:
         yield f"A user-mode network has no `{of_bridge[0]}`. Use `network=bridge`, or remove the setting."
     if settings.queues > (spec.cpus or 1):
         yield f"A machine uses at most one queue per CPU: `queues={settings.queues}` needs `cpus={settings.queues}`."
-    if settings.nic in DRIVERS_OF_GENERIC_KERNEL and settings.kernel is KernelFlavour.CLOUD:
-        yield f"The cloud kernel has no driver for `{settings.nic}`. Add `kernel=generic`."
+    lack = find_driver_lack(settings)
+    if lack:
+        yield lack
     yield from _of_passed_card(settings)
+
+
+def find_driver_lack(settings: HypervisorSettings) -> str:
+    """Returns which driver the machine's kernel lacks, with the remedy; empty where it has all."""
+    if settings.nic in DRIVERS_OF_GENERIC_KERNEL and settings.kernel is KernelFlavour.CLOUD:
+        return f"The cloud kernel has no driver for `{settings.nic}`. Add `kernel=generic`."
+    return ""
 
 
 def list_bridge_settings(spec: MachineSpec) -> list[str]:

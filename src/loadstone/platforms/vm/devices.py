@@ -13,14 +13,14 @@ DISK_NAMES = {
     Controller.NVME: "/dev/nvme0n1",
 }
 """The machine's disk, as its kernel names it."""
-OFFLOADS = (
+CARD_OFFLOADS = (
     *("csum", "gso", "host_tso4", "host_tso6", "host_ecn", "host_ufo", "mrg_rxbuf"),
     *("guest_csum", "guest_tso4", "guest_tso6", "guest_ecn", "guest_ufo"),
 )
 """Properties of `virtio-net-pci` for checksums and segments that a card computes, or hands on unfinished."""
 
 
-def network_arguments(
+def list_network_arguments(
     model: Nic, settings: NetworkSettings, nics: Sequence[NetworkInterface], has_vhost: bool
 ) -> list[str]:
     """Returns the arguments of all cards: one at QEMU's user-mode network where the machine has no other, and one that
@@ -45,7 +45,7 @@ def _tap(number: int, nic: NetworkInterface, settings: NetworkSettings, has_vhos
 
 def _card_properties(settings: NetworkSettings) -> list[str]:
     """Returns what differs from the card's usual properties; all of it is of `virtio-net-pci`."""
-    properties = [] if settings.offloads else [f"{name}=off" for name in OFFLOADS]
+    properties = [] if settings.offloads else [f"{name}=off" for name in CARD_OFFLOADS]
     # A vector for each queue, one for changes of the configuration, one for the control queue.
     properties += ["mq=on", f"vectors={2 * settings.queues + 2}"] if settings.queues > 1 else []
     return [*properties, f"host_mtu={settings.mtu}"] if settings.mtu else properties
@@ -64,7 +64,7 @@ def user_mac() -> str:
     return "52:54:00:12:34:56"
 
 
-def disk_arguments(cache: Cache, settings: DiskSettings, disk: Path | None) -> list[str]:
+def list_disk_arguments(cache: Cache, settings: DiskSettings, disk: Path | None) -> list[str]:
     """Returns the arguments of a machine's disk; none without one."""
     if disk is None:
         return []
@@ -78,10 +78,10 @@ def _block_node(cache: Cache, settings: DiskSettings, disk: Path) -> dict[str, o
     flags = {"direct": cache in (Cache.NONE, Cache.DIRECTSYNC), "no-flush": cache is Cache.UNSAFE}
     driver = "host_device" if settings.device else "file"
     file = {"driver": driver, "filename": str(disk), "aio": settings.aio.value, "cache": flags}
-    return {"driver": disk_format(settings).value, "node-name": "root", "cache": flags, "file": file}
+    return {"driver": choose_disk_format(settings).value, "node-name": "root", "cache": flags, "file": file}
 
 
-def disk_format(settings: DiskSettings) -> DiskFormat:
+def choose_disk_format(settings: DiskSettings) -> DiskFormat:
     """Returns the format of the disk's content: a block device has no other than raw."""
     return DiskFormat.RAW if settings.device else settings.disk_format
 

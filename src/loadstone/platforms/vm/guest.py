@@ -24,7 +24,7 @@ from loadstone.platforms.routing import LOOPBACK, way_over
 from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import FILES, USER_GUEST, USER_HOST, Layout
-from loadstone.platforms.vm.devices import DISK_NAMES, card_mac, disk_format, user_mac
+from loadstone.platforms.vm.devices import DISK_NAMES, card_mac, choose_disk_format, user_mac
 from loadstone.platforms.vm.passed_card import PassedCard
 from loadstone.platforms.vm.settings import Nic, Pages, VmSettings
 
@@ -220,7 +220,7 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
         await self.renew()
         if self.layout.disk is not None:
             await self.mount_disk()
-        await self.agent.ask("network", interfaces=[*nics, *passed_interfaces(self.layout.passed)])
+        await self.agent.ask("network", interfaces=[*nics, *list_passed_interfaces(self.layout.passed)])
 
     def describe(self, hello: Json, boot_s: float, clock: Json) -> None:
         """Notes what it is made of, for the disclosure."""
@@ -246,7 +246,7 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
 
 def _describe_disk(settings: VmSettings) -> str:
     place = f", {settings.device}" if settings.device else ""
-    kind = f"{settings.controller}, {disk_format(settings)}{place}"
+    kind = f"{settings.controller}, {choose_disk_format(settings)}{place}"
     return f"{kind}, cache={settings.cache}, aio={settings.aio}, {settings.io_threads} I/O threads"
 
 
@@ -285,7 +285,7 @@ def at_its_ports(command: list[str], first_line: str) -> list[str]:
     ]
 
 
-def passed_interfaces(card: PassedCard | None) -> list[Json]:
+def list_passed_interfaces(card: PassedCard | None) -> list[Json]:
     """Returns the interface of a card that the machine drives itself, as the agent reads it; none without a card."""
     if card is None:
         return []

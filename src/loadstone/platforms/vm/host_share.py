@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from loadstone.host.cores import core_list
-from loadstone.platforms.cgroup import Group, weighted_group
+from loadstone.platforms.cgroup import Group, make_weighted_group
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.vm.settings import HostSettings
 
-PROCESSES = Path("/proc")
+PROCESSES_FOLDER = Path("/proc")
 
 
-def share_group(journal: ResourceJournal, name: str, settings: HostSettings) -> Group | None:
+def make_share_group(journal: ResourceJournal, name: str, settings: HostSettings) -> Group | None:
     """Returns a control group with the machine's weights; None without weights. Raises PlatformError."""
     if settings.cpu_weight is None and settings.io_weight is None:
         return None
-    return weighted_group(journal, name, settings.cpu_weight, settings.io_weight)
+    return make_weighted_group(journal, name, settings.cpu_weight, settings.io_weight)
 
 
-def launch_prefix(
+def make_launch_prefix(
     settings: HostSettings, nics: Sequence[NetworkInterface], group: Group | None, locks_memory: bool
 ) -> list[str]:
     """Returns the commands through which QEMU is started. Pure. The kernel pins all memory of a machine with a passed
@@ -33,7 +33,7 @@ def launch_prefix(
     return [*argv, "nsenter", f"--net=/run/netns/{nics[0].namespace}"] if nics else argv
 
 
-def find_vhost_threads(pid: int, processes: Path = PROCESSES) -> list[int]:
+def find_vhost_threads(pid: int, processes: Path = PROCESSES_FOLDER) -> list[int]:
     """Returns the threads by which the kernel moves the packets of a process. They are its own since Linux 6.4, and
     kernel threads before.
     """
@@ -52,7 +52,7 @@ def _read_name(task: Path) -> str:
 def pin_threads(pid: int, threads: Sequence[int], pin: str) -> None:
     """Keeps all threads of a process, and further ones, on the declared cores. Raises PlatformError."""
     cores = core_list(pin)
-    tasks = [int(task.name) for task in (PROCESSES / str(pid) / "task").iterdir()]
+    tasks = [int(task.name) for task in (PROCESSES_FOLDER / str(pid) / "task").iterdir()]
     for task in {*tasks, *threads}:
         with contextlib.suppress(ProcessLookupError):  # it has ended
             os.sched_setaffinity(task, cores)

@@ -12,7 +12,7 @@ from loadstone.model.errors import PlatformError
 from loadstone.platforms.vm.settings import KernelFlavour
 
 PACKAGE = "linux-image-cloud-amd64"
-PACKAGES = {KernelFlavour.CLOUD: PACKAGE, KernelFlavour.GENERIC: "linux-image-amd64"}
+KERNEL_PACKAGES = {KernelFlavour.CLOUD: PACKAGE, KernelFlavour.GENERIC: "linux-image-amd64"}
 """Names of the newest of their kind; the package that each depends on has the kernel."""
 MODULES = (
     *("virtio_pci", "virtio_net", "vmxnet3", "virtio_blk", "virtio_console", "virtio-rng"),
@@ -45,7 +45,7 @@ class Kernel:
 
 def kernel(flavour: KernelFlavour = KernelFlavour.CLOUD) -> Kernel:
     """Returns the kernel, which is downloaded from the distribution's archive the first time. Raises PlatformError."""
-    package = PACKAGES[flavour]
+    package = KERNEL_PACKAGES[flavour]
     folder = cached("kernel", package, lambda into: _fetch(into, package))
     image = next(folder.glob("boot/vmlinuz-*"))
     version = image.name.removeprefix("vmlinuz-")

@@ -27,7 +27,7 @@ from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import RESTORING, Layout, Sockets, command
 from loadstone.platforms.vm.guest import Guest, interfaces
 from loadstone.platforms.vm.host_identity import host_identity
-from loadstone.platforms.vm.host_share import find_vhost_threads, launch_prefix, pin_threads, share_group
+from loadstone.platforms.vm.host_share import find_vhost_threads, make_launch_prefix, make_share_group, pin_threads
 from loadstone.platforms.vm.saved_state import SavedState, UnusableStateError, new_state, opened_state, remove_state
 from loadstone.platforms.vm.settings import Pages
 from loadstone.platforms.vm.state_key import state_key
@@ -182,7 +182,7 @@ class VirtualMachine(Guest):
         self.agent.hear = self.hear
         if self.group is None:
             share = (self.context.journal, self.name, self.layout.settings)
-            self.group = await asyncio.to_thread(share_group, *share)
+            self.group = await asyncio.to_thread(make_share_group, *share)
         self.process = await _spawn(self.layout, self.log, state, self.group)
         self.context.journal.note_process(self.process.pid, f"virtual machine {self.name}")
         await _within(self, self.qmp.accept(), _connect_timeout_s(self.layout), "start")
@@ -288,7 +288,7 @@ async def _spawn(
     settings = layout.settings
     with log.open("wb") as errors:
         return await launch.start_guarded(
-            *launch_prefix(settings, layout.nics, group, locks_memory=bool(settings.vfio)),
+            *make_launch_prefix(settings, layout.nics, group, locks_memory=bool(settings.vfio)),
             *command(layout),
             *(RESTORING if state else ()),
             stdin=asyncio.subprocess.DEVNULL,

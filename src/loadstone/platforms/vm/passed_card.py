@@ -15,15 +15,15 @@ from loadstone.model.errors import PlatformError
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.vm.settings import NetworkSettings
 
-PCI = Path("/sys/bus/pci")
-DRIVER = "vfio-pci"
+PCI_FOLDER = Path("/sys/bus/pci")
+VFIO_DRIVER = "vfio-pci"
 RETURN_SCRIPT = (
     'cd /sys/bus/pci; [ -e drivers/vfio-pci/"$0" ] || exit 1; echo > devices/"$0"/driver_override; '
     'echo "$0" > drivers/vfio-pci/unbind; echo "$0" > drivers_probe'
 )
 """Gives the device of this address back to its driver; fails where it was given back."""
 MODPROBE_TIMEOUT_S = 30.0
-HOST_DRIVERS = ("", DRIVER, "pcieport")
+HOST_DRIVERS = ("", VFIO_DRIVER, "pcieport")
 """Drivers of devices that may share the card's IOMMU group."""
 
 
@@ -41,7 +41,7 @@ class PassedCard:
 
 
 @asynccontextmanager
-async def passed_card(journal: ResourceJournal, settings: NetworkSettings) -> AsyncIterator[PassedCard | None]:
+async def take_card(journal: ResourceJournal, settings: NetworkSettings) -> AsyncIterator[PassedCard | None]:
     """Takes the declared card from its driver while the block runs; None where none is declared. Raises
     PlatformError.
     """
@@ -57,19 +57,19 @@ async def passed_card(journal: ResourceJournal, settings: NetworkSettings) -> As
 
 def _take(journal: ResourceJournal, settings: NetworkSettings) -> PassedCard:
     """Binds the card to vfio-pci. Raises PlatformError."""
-    device = PCI / "devices" / settings.vfio
+    device = PCI_FOLDER / "devices" / settings.vfio
     _refuse_shared_group(device)
     card = PassedCard(_read_mac(device), ipaddress.IPv4Interface(settings.vfio_address))
     _load_driver()
     journal.note("foreign", what=f"PCI device {settings.vfio}", undo="\0".join(_return_command(settings.vfio)))
     try:
-        (device / "driver_override").write_text(DRIVER)
+        (device / "driver_override").write_text(VFIO_DRIVER)
         (device / "driver" / "unbind").write_text(settings.vfio)
-        (PCI / "drivers_probe").write_text(settings.vfio)
+        (PCI_FOLDER / "drivers_probe").write_text(settings.vfio)
     except OSError as error:
         raise PlatformError(f"{settings.vfio} cannot be taken from its driver: {error}. Check `dmesg`.") from None
-    if _driver(device) != DRIVER:
-        raise PlatformError(f"{settings.vfio} was not bound to {DRIVER}. Check `dmesg`.")
+    if _driver(device) != VFIO_DRIVER:
+        raise PlatformError(f"{settings.vfio} was not bound to {VFIO_DRIVER}. Check `dmesg`.")
     return card
 
 
@@ -78,10 +78,10 @@ def _return_command(address: str) -> list[str]:
 
 
 def _load_driver() -> None:
-    if not (PCI / "drivers" / DRIVER).is_dir():
-        launch.run(["modprobe", DRIVER], timeout=MODPROBE_TIMEOUT_S)
-    if not (PCI / "drivers" / DRIVER).is_dir():
-        raise PlatformError(f"This kernel has no driver {DRIVER}. Load it: `modprobe {DRIVER}`.")
+    if not (PCI_FOLDER / "drivers" / VFIO_DRIVER).is_dir():
+        launch.run(["modprobe", VFIO_DRIVER], timeout=MODPROBE_TIMEOUT_S)
+    if not (PCI_FOLDER / "drivers" / VFIO_DRIVER).is_dir():
+        raise PlatformError(f"This kernel has no driver {VFIO_DRIVER}. Load it: `modprobe {VFIO_DRIVER}`.")
 
 
 def _driver(device: Path) -> str:
@@ -92,8 +92,8 @@ def _driver(device: Path) -> str:
 def _refuse_shared_group(device: Path) -> None:
     """Raises PlatformError where the card's IOMMU group has devices that the host uses."""
     group = device / "iommu_group" / "devices"
-    others = [other.name for other in group.iterdir() if other.name != device.name]
-    used = [name for name in others if _driver(PCI / "devices" / name) not in HOST_DRIVERS]
+    neighbours = [path.name for path in group.iterdir() if path.name != device.name]
+    used = [name for name in neighbours if _driver(PCI_FOLDER / "devices" / name) not in HOST_DRIVERS]
     if used:
         raise PlatformError(
             f"{device.name} shares its IOMMU group with {', '.join(used)}, which the host uses. Use another slot or "

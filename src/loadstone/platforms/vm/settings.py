@@ -94,6 +94,8 @@ class HypervisorSettings(Section):
     """Model of the network card."""
     cache: Cache = Field(default=Cache.NONE, description="`none`, `writeback`, `writethrough`, `directsync`, `unsafe`")
     """Cache mode of the disk."""
+    kernel: KernelFlavour = Field(default=KernelFlavour.CLOUD, description="Debian's `cloud` or `generic` kernel")
+    """Flavour of the machine's kernel."""
 
 
 class RestorableSettings(Section):
@@ -151,7 +153,5 @@ class HostSettings(Section):
 class VmSettings(HypervisorSettings, RestorableSettings, DiskSettings, NetworkSettings, HostSettings):
     """Virtual machines that this program starts itself."""
 
-    kernel: KernelFlavour = Field(default=KernelFlavour.CLOUD, description="Debian's `cloud` or `generic` kernel")
-    """Flavour of the machine's kernel."""
     kernel_arguments: str = Field(default="", description="further arguments of the machine's kernel")
     restart: bool = Field(default=False, description="`true`: restarted with its services when it dies")
