@@ -7,9 +7,13 @@ from benches.boundaries import cut_often
 from benches.failovers import chain
 
 from tests.rates.contract import Rate
+from tests.vm.agent_faults import Faults, play_trials, sample_faults
+from tests.vm.agents import Network
 
 CUTS_A_TRIAL = 10
 KILLS_A_TRIAL = 3
+FAULTS_A_TRIAL = 20
+"""Pairs of real agents without QEMU."""
 
 
 def cut_at_any_event(trial: int, folder: Path) -> None:
@@ -24,6 +28,25 @@ def kill_primary_after_primary(trial: int, folder: Path) -> None:
     assert len(trials) == KILLS_A_TRIAL and all(one.survived and one.writes > 10 for one in trials), trials
 
 
+def survive_single_faults(trial: int, folder: Path) -> None:
+    """Lets a fault befall each of some pairs; one machine of each runs on."""
+    _survive(sample_faults(FAULTS_A_TRIAL, 1, seed=100 + trial), folder)
+
+
+def survive_double_faults(trial: int, folder: Path) -> None:
+    """Lets two faults within a second befall each of some pairs; at most one machine of each runs on."""
+    _survive(sample_faults(FAULTS_A_TRIAL, 2, seed=200 + trial), folder)
+
+
+def _survive(trials: list[Faults], folder: Path) -> None:
+    network = Network()
+    try:
+        wrong = play_trials(network, folder, trials)
+    finally:
+        network.close()
+    assert not wrong, "\n\n".join(wrong)
+
+
 RATES = (
     Rate(
         "pair-kills",
@@ -36,5 +59,17 @@ RATES = (
         f"A survivor continues from any event of the log: {CUTS_A_TRIAL} cuts a trial",
         20,
         cut_at_any_event,
+    ),
+    Rate(
+        "pair-single-faults",
+        f"One machine of a pair runs on after a fault, and nothing is lost: {FAULTS_A_TRIAL} pairs a trial",
+        10,
+        survive_single_faults,
+    ),
+    Rate(
+        "pair-double-faults",
+        f"At most one machine of a pair runs on after two faults, and nothing is lost: {FAULTS_A_TRIAL} pairs a trial",
+        10,
+        survive_double_faults,
     ),
 )

@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from loadstone.platforms.pair.command import SideFiles
-from tests.vm.agents import Half, Network, agent_argv, double_faults, single_faults, trial, whole_pair
+from tests.vm.agent_faults import Faults, play_trials, sample_faults, single_faults
+from tests.vm.agents import Half, Network, agent_argv, whole_pair
 from tests.waiting import until
 
-AT_ONCE = 8
-"""Pairs that are tried at once: they wait more than they compute."""
 JOINERS = 40
 VERSION = 4
 """Of what agents speak."""
@@ -29,27 +28,10 @@ def network() -> Iterator[Network]:
     network.close()
 
 
-def assert_all_survive(network: Network, folder: Path, trials: list[list[tuple[str, float]]]) -> None:
+def assert_all_survive(network: Network, folder: Path, trials: list[Faults]) -> None:
     """Plays trials, and fails with all that was wrong in any of them: pytest would shorten a comparison."""
-    if wrong := tried(network, folder, trials):
+    if wrong := play_trials(network, folder, trials):
         pytest.fail("\n\n".join(wrong), pytrace=False)
-
-
-def tried(network: Network, folder: Path, trials: list[list[tuple[str, float]]]) -> list[str]:
-    """What was wrong in any of these trials."""
-
-    async def play() -> list[str]:
-        places = asyncio.Semaphore(AT_ONCE)
-
-        async def play_one(names: list[tuple[str, float]]) -> list[str]:
-            async with places:
-                return await trial(network, folder, names)
-
-        with network.watched():
-            wrong = await asyncio.gather(*map(play_one, trials))
-        return [reason for reasons in wrong for reason in reasons]
-
-    return asyncio.run(play())
 
 
 @pytest.mark.slow("forty faults, each of which takes seconds to be over")
@@ -61,7 +43,7 @@ def test_after_every_fault_one_machine_runs_on_and_nothing_is_lost(network: Netw
 
 @pytest.mark.slow("forty times two faults, each of which takes seconds to be over")
 def test_after_two_faults_at_most_one_machine_runs_on_and_nothing_is_lost(network: Network, tmp_path: Path) -> None:
-    assert_all_survive(network, tmp_path, double_faults(40, seed=7))
+    assert_all_survive(network, tmp_path, sample_faults(40, 2, seed=7))
 
 
 def test_a_machine_that_hangs_is_replaced(network: Network, tmp_path: Path) -> None:
