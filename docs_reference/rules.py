@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from docs_reference.markdown import code, paragraph, table
 from loadstone.judge import driver, ledger, mix, outlook, rules, steadiness, tiles
 from loadstone.judge.chance import MIX_LEVEL
-from loadstone.judge.check import DECLARED, PUBLISHED, WEB_WORKLOADS_SOURCE
+from loadstone.judge.check import DECLARED, PAIRS_SOURCE, PUBLISHED, WEB_WORKLOADS_SOURCE
 from loadstone.judge.remedies import REMEDIES, title_of
 from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, FOREIGN_SAID_PCT, LAG_SHARE
 from loadstone.model.records.check import Bound, CheckId, Weight
@@ -136,6 +136,9 @@ RULES: Mapping[CheckId, Rule] = {
     CheckId.DRIVER_CLOCKS: Rule("largest offset between the drivers' clocks", "ms", MOST, _LAG, INVALID, OURS),
     CheckId.DRIVER_CPU: Rule(
         "CPU use of the busiest driver thread", "% of a core", MOST, f"{DRIVER_CPU_PCT:g}", INVALID, OURS
+    ),
+    CheckId.GUEST_CLOCK: Rule(
+        "drift of the guest's clock within the window", "%", MOST, f"{driver.GUEST_DRIFT_PCT:g}", INVALID, PAIRS_SOURCE
     ),
     CheckId.FOREIGN_CPU: Rule(
         FOREIGN, "%", MOST, f"{FOREIGN_CPU_PCT:g}", INVALID, OURS

@@ -9,6 +9,7 @@ from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 PUBLISHED = "published figures, docs/web-workloads.md"
 UNDISCLOSED = "not disclosed"
 WEB_WORKLOADS_SOURCE = "our own, docs/web-workloads.md"
+PAIRS_SOURCE = "our own, docs/explain/pairs.md"
 DECLARED = "declared by the workload"
 
 TITLES = {
@@ -45,6 +46,7 @@ TITLES = {
     CheckId.DRIVER_GAP: "longest time the driver did not run",
     CheckId.DRIVER_CLOCKS: "skew of the drivers' starts",
     CheckId.DRIVER_CPU: "busiest driver thread",
+    CheckId.GUEST_CLOCK: "drift of the guest's clock",
     CheckId.FOREIGN_CPU: "CPU used by other processes",
     CheckId.FOREIGN_CPU_SAID: "CPU used by other processes, noteworthy",
     CheckId.TCP_MEMORY: "TCP memory pressure",

@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from loadstone.judge.check import WEB_WORKLOADS_SOURCE, at_most, if_disclosed, withdrawn
+from loadstone.judge.check import PAIRS_SOURCE, WEB_WORKLOADS_SOURCE, at_most, if_disclosed, withdrawn
 from loadstone.model.figures import FOREIGN_SAID_PCT, Criteria, IterationFigures
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 
 PLACING = "placed part-way"
 """In what the driver says of an error of an operation that is caught up with."""
+GUEST_DRIFT_PCT = 1.0
+"""Largest drift of a pair's clock while a tool times operations by it: their times are wrong by as much."""
 LEAST_STALL_S = 0.1
 """The shortest delay of a single start that makes a run invalid, and the shortest time not run: what a busy kernel may
 need once, even where limits are so short that their share is less."""
@@ -63,6 +65,17 @@ def _cpu(criteria: Criteria, figures: IterationFigures) -> Check:
     if figures.driver_cpu:
         return check
     return replace(check, outcome=Outcome.BROKEN, detail="the driver reported no CPU use")
+
+
+def check_guest_clock(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    """Whether times that a tool took in a pair are seconds of the host. A pair counts instructions, so its clock runs
+    slower on a busy host.
+    """
+    if criteria.is_timed_inside and figures.guest_drift_pct is not None:
+        detail = "the tool times operations by the clock of the pair"
+        yield at_most(
+            CheckId.GUEST_CLOCK, figures.guest_drift_pct, GUEST_DRIFT_PCT, "%", Weight.INVALID, PAIRS_SOURCE, detail
+        )
 
 
 def _machine(figures: IterationFigures) -> Iterator[Check]:

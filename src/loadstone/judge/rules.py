@@ -64,6 +64,7 @@ def _of_tool(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     yield from _errors(criteria, figures)
     yield from own_limits.checks(criteria, figures)
     yield from driver.check_host(criteria, figures)
+    yield from driver.check_guest_clock(criteria, figures)
 
 
 def _steady_state(criteria: Criteria, figures: IterationFigures) -> Check:

@@ -230,6 +230,8 @@ class IterationFigures:
     """Share of the host's CPU that others used, steal included; None where that is not known."""
     unattributed_cpu_pct: float | None = None
     """The same where the system is not known as a whole: parts of it may be among the others. None where it is."""
+    guest_drift_pct: float | None = None
+    """Drift of a pair's clock against the host's, in percent of the time; None where it was not read twice."""
     is_disclosed: bool = True
     """Whether it is known how the driver did: published tables do not say."""
     audit: Audit | None = None
@@ -382,6 +384,8 @@ class Criteria:
     """Tool that generates the load; empty for the driver."""
     tool_operations: int | None = None
     """Operations after which the tool ends; None where it runs for the steady state."""
+    is_timed_inside: bool = False
+    """Whether the tool times operations by the clock of the system under test."""
 
     @property
     def workload(self) -> str:

@@ -19,6 +19,7 @@ from loadstone.model.records.workload_id import WorkloadId
 from loadstone.model.workload import CountRule, Pacing, Workload
 from loadstone.model.workload.operation import Operation, RateLimit, TimeLimit
 from loadstone.model.workload.values import TableValues
+from loadstone.tools.registry import find_tool
 from loadstone.workloads.catalogue import is_shipped_folder
 from loadstone.workloads.shares import Shares, dispersion, shares
 from loadstone.workloads.templates import holes
@@ -91,6 +92,7 @@ def make_criteria(
         limits_s=_limits_s(workload),
         tool=workload.tool.name if workload.tool else "",
         tool_operations=workload.tool.operations if workload.tool else None,
+        is_timed_inside=workload.tool is not None and find_tool(workload.tool.name).is_timed_inside,
     )
 
 

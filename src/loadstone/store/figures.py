@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -18,6 +19,7 @@ from loadstone.model.figures import (
     StoredFigures,
 )
 from loadstone.model.records.events import FileRecord, Interval, Ledger, OperationRecord, Slowest
+from loadstone.model.records.pair_status import GUEST_LAG_MS
 from loadstone.model.records.result import Iteration, IterationRecords
 from loadstone.model.records.sample import Sample
 from loadstone.store import migrate
@@ -78,6 +80,7 @@ def compute_figures(folder: Path, iteration: Iteration) -> IterationFigures:
         tcp_pressure_s=_tcp_pressure_s(iteration),
         foreign_cpu_pct=_share_of_host(iteration, lambda sample: sample.foreign_cores),
         unattributed_cpu_pct=_share_of_host(iteration, lambda sample: sample.unattributed_cores),
+        guest_drift_pct=compute_guest_drift_pct(iteration.steady_samples),
         audit=_audit(folder / AUDIT, records.ledger),
     )
 
@@ -208,6 +211,24 @@ def _share_of_host(iteration: Iteration, used: Callable[[Sample], float | None])
     samples = [(sample, cores) for sample in iteration.steady_samples if (cores := used(sample)) is not None]
     host = sum(sample.host_cores * sample.seconds for sample, _ in samples)
     return max(0.0, 100 * sum(cores * sample.seconds for sample, cores in samples) / host) if host else None
+
+
+def compute_guest_drift_pct(samples: Sequence[Sample]) -> float | None:
+    """Largest drift of a machine's clock against the host's, in percent of the time; None where none was read twice."""
+    names = {name for sample in samples for name in sample.status}
+    drifts = [drift for name in names if (drift := _drift_pct(samples, name)) is not None]
+    return max(drifts, default=None)
+
+
+def _drift_pct(samples: Sequence[Sample], name: str) -> float | None:
+    """From the first to the last new reading: the one before was made at an unknown time."""
+    statuses = [(sample.unix_s, sample.status[name].now) for sample in samples if name in sample.status]
+    lags_ms = [(unix_s, now[GUEST_LAG_MS]) for unix_s, now in statuses if GUEST_LAG_MS in now]
+    read = [after for before, after in pairwise(lags_ms) if after[1] != before[1]]
+    if len(read) < 2:
+        return None
+    (from_s, from_ms), (to_s, to_ms) = read[0], read[-1]
+    return 100 * abs(to_ms - from_ms) / 1000 / (to_s - from_s)
 
 
 def _tcp_pressure_s(iteration: Iteration) -> float | None:

@@ -144,5 +144,7 @@ class ToolKind:
     """Debian's packages by a file of theirs, on this host."""
     request: Callable[[ToolTask], str] | None = None
     """Line that the tool reads first; None for a tool that reads nothing."""
+    is_timed_inside: bool = False
+    """Whether operations are timed by the clock of the system under test."""
     prepare: Callable[[ToolTask], list[list[str]]] = prepare_nothing
     """Commands on this host before each iteration."""

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from loadstone.judge.verdict import judge_iteration
 from loadstone.model.figures import IterationFigures
 from loadstone.model.records.check import DRIVER_CHECKS, CheckId
@@ -41,6 +43,27 @@ def test_operations_that_a_tool_counts_as_failed_fail_the_run() -> None:
 def test_other_load_on_the_host_makes_a_tools_run_invalid_too() -> None:
     figures = replace(measured(1000, TOOL.steady_s), foreign_cpu_pct=50.0)
     assert judge_iteration(TOOL, figures).verdict is Verdict.INVALID
+
+
+@pytest.mark.parametrize(
+    ("is_timed_inside", "drift_pct", "verdict"),
+    [
+        (True, 0.9, Verdict.PASS),
+        (True, 1.1, Verdict.INVALID),
+        (True, None, Verdict.PASS),
+        (False, 50.0, Verdict.PASS),
+    ],
+)
+def test_times_that_a_tool_took_by_a_pairs_clock_are_refused_where_that_clock_drifts(
+    is_timed_inside: bool, drift_pct: float | None, verdict: Verdict
+) -> None:
+    figures = replace(measured(1000, TOOL.steady_s), guest_drift_pct=drift_pct)
+    judged = judge_iteration(replace(TOOL, is_timed_inside=is_timed_inside), figures)
+    assert judged.verdict is verdict
+    drifts = [check for check in judged.checks if check.id is CheckId.GUEST_CLOCK]
+    assert [(check.figure, check.limit, check.source) for check in drifts] == (
+        [(drift_pct, 1.0, "our own, docs/explain/pairs.md")] if is_timed_inside and drift_pct is not None else []
+    )
 
 
 def test_a_tool_that_counts_is_whole_after_its_operations_however_long_they_took() -> None:

@@ -200,6 +200,8 @@ def test_a_small_lag_of_the_guests_clock_is_corrected_and_a_large_one_reported(
     pair.agent = cast(Agent, guest)
     asyncio.run(pair.read_clock())
     assert guest.shifted_ns == shifted_ns
+    asyncio.run(pair.read_clock())
+    assert pair.guest_lag_s == pytest.approx(-ahead_s + sum(shifted_ns) / 1e9)
     assert pair.facts["clock"] == {"ahead_s": ahead_s, "within_s": within_s}
     figures: dict[str, Any] = dict.fromkeys(
         ("lag_ms", "log_mbit_per_s", "slowed_pct", "held_ms", "serving", "secondary")

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from loadstone.model.records.manifest import Status
+from loadstone.model.records.pair_status import GUEST_LAG_MS
+from loadstone.model.records.sample import Sample, ServiceSample
 from loadstone.report.build import Format, render_folder
 from loadstone.run.judging import judge
 from loadstone.store import records
-from loadstone.store.figures import FIGURES
+from loadstone.store.figures import FIGURES, compute_guest_drift_pct
 from loadstone.store.folder import SEAL, ResultFolder, seal_of
 from loadstone.store.read import read_manifest, read_result
 from tests.records import encoded, interval, operation_record, result_folder, totals
@@ -87,3 +89,21 @@ def test_each_line_of_the_driver_is_read_once(tmp_path: Path, monkeypatch: pytes
         events.write(read[0])
     assert len(read_result(path, has_figures=False).workloads[0].iterations[0].records.intervals) == 2
     assert len(read) == 2 + 3, "lines that were added are read"
+
+
+def reading(unix_s: float, **lags_ms: float | None) -> Sample:
+    """A sample with the lags of machines' clocks, as far as they were read."""
+    status = {
+        f"{name}: pair": ServiceSample({} if lag_ms is None else {GUEST_LAG_MS: lag_ms}, {})
+        for name, lag_ms in lags_ms.items()
+    }
+    return Sample(unix_s, 1.0, {}, {}, {}, {}, {}, {}, status=status)
+
+
+def test_the_drift_of_a_pairs_clock_is_that_between_its_first_and_last_reading_in_the_window() -> None:
+    read = [None, 5.0, 5.0, 25.0, 25.0, 25.0, 65.0]
+    samples = [reading(100.0 + second, web=lag_ms) for second, lag_ms in enumerate(read)]
+    assert compute_guest_drift_pct(samples) == pytest.approx(100 * 0.040 / 3)
+    assert compute_guest_drift_pct(samples[:5]) is None, "it was read once"
+    both = [reading(100.0 + second, web=lag_ms, db=-100.0 * second) for second, lag_ms in enumerate(read)]
+    assert compute_guest_drift_pct(both) == pytest.approx(10.0), "the largest, ahead or behind"

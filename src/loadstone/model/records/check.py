@@ -71,6 +71,7 @@ class CheckId(StrEnum):
     DRIVER_GAP = "driver_gap"
     DRIVER_CPU = "driver_cpu"
     DRIVER_CLOCKS = "driver_clocks"
+    GUEST_CLOCK = "guest_clock"
     FOREIGN_CPU = "foreign_cpu"
     FOREIGN_CPU_SAID = "foreign_cpu_said"
     TCP_MEMORY = "tcp_memory"

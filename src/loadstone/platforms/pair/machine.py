@@ -58,6 +58,10 @@ class PairMachine(Guest):
     """
     clock_ahead_s: float | None = None
     """How far the guest's clock was ahead of the host's when it was read last, before a correction."""
+    clock_corrected_s: float = 0.0
+    """By how much the guest's clock was set forward, all corrections together."""
+    guest_lag_s: float | None = None
+    """Lag of the guest's clock when it was read last, without its corrections."""
     restarts: int = 0
     came_back_unix_s: float = 0.0
     sides_made: int = 2
@@ -249,8 +253,10 @@ class PairMachine(Guest):
         clock = await self.agent.clock()
         self.facts["clock"], self.clock_ahead_s = clock, clock["ahead_s"]
         lag_s = -clock["ahead_s"]
+        self.guest_lag_s = self.clock_corrected_s + lag_s
         if max(LEAST_CORRECTED_S, 2 * clock["within_s"]) < lag_s < MOST_CORRECTED_S:
             await self.agent.ask("shift_clock", by_ns=round(lag_s * 1e9))
+            self.clock_corrected_s += lag_s
 
     async def _keep(self) -> None:
         while True:
@@ -287,7 +293,7 @@ class PairMachine(Guest):
 
     async def read_status(self) -> MachineStatus | None:
         """Log, lag and held outputs, as the agent of the side that serves measured them last."""
-        return read_figures(self.serving.metrics) if self.serving.metrics else None
+        return read_figures(self.serving.metrics, self.guest_lag_s) if self.serving.metrics else None
 
     def end(self) -> str:
         """How it ended: when neither side serves any more, and none comes back."""

@@ -89,4 +89,4 @@ def _between(before: FioReport, after: FioReport, begin_s: float) -> ToolInterva
     return ToolInterval(before.at_s - begin_s, after.at_s - begin_s, amount)
 
 
-KIND = ToolKind("fio", FioSettings, connect, read_figures, CLIENT_NEEDS, request=build_request)
+KIND = ToolKind("fio", FioSettings, connect, read_figures, CLIENT_NEEDS, build_request, is_timed_inside=True)

@@ -48,4 +48,6 @@ def _measured(printed: ToolOutput) -> Amount:
     return Amount(times_us.total(), 0, 0, total_ns / 1e9, times_us)
 
 
-KIND = ToolKind("warehouses", WarehousesSettings, connect, read_figures, CLIENT_NEEDS, request=build_request)
+KIND = ToolKind(
+    "warehouses", WarehousesSettings, connect, read_figures, CLIENT_NEEDS, build_request, is_timed_inside=True
+)
