@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from loadstone.study.failure import failure_of
 from tests.fleet.hosts import Lab, NamespaceHost
 from tests.fleet.test_cluster import manifest
 from tests.verdicts import broken_rules
+from tests.vm.test_failures import wait_for
 
 pytestmark = [
     pytest.mark.integration,
@@ -27,14 +30,20 @@ pytestmark = [
     pytest.mark.slow("a pair over two hosts, whose sides are replaced"),
 ]
 
+NAME = "kept"
 GAP_S = 30.0
 """Longest time without an answer: machines are emulated on a host that four others share."""
 
 
 def playing(lab: Lab, *words: str) -> subprocess.Popen[str]:
     """The play where commands are given."""
+    return run_module(lab.host, "tests.fleet.pair_over_hosts", *words)
+
+
+def run_module(host: NamespaceHost, name: str, *words: str) -> subprocess.Popen[str]:
+    """A module of the tests on a host."""
     code = f"PYTHONPATH={Path(__file__).parents[2]}:{os.environ.get('PYTHONPATH', '')}"
-    return lab.host.start(["env", code, sys.executable, "-m", "tests.fleet.pair_over_hosts", *words])
+    return host.start(["env", code, sys.executable, "-m", name, *words])
 
 
 def told(play: subprocess.Popen[str]) -> dict[str, Any]:
@@ -80,6 +89,72 @@ def test_without_its_witness_no_side_goes_on(lab: Lab, hosts: Mapping[str, Names
     seen = told(playing(lab, lab.file))
     assert seen["claims"] and all("the witness at 10.77.0.5:" in claim for claim in seen["claims"]), seen
     assert not seen["went_on"] and seen["answers_without"] == 0, seen
+    assert not left(hosts)
+
+
+@pytest.fixture
+def coordinator(lab: Lab) -> Iterator["subprocess.Popen[str]"]:
+    """A process that keeps a pair over hosts."""
+    process = lab.start("pair", "create", NAME, "--fleet", lab.file, "--lease", "10")
+    try:
+        yield process
+    finally:
+        lab.loadstone("pair", "end", NAME)
+        process.communicate()
+
+
+def place_served(coordinator: "subprocess.Popen[str]") -> tuple[str, str]:
+    """Waits until a pair serves; its address and port."""
+    assert coordinator.stdout is not None
+    said = []
+    for line in coordinator.stdout:
+        said.append(line)
+        if served := re.search(r"at ([0-9.]+):([0-9]+)", line):
+            return served[1], served[2]
+    raise AssertionError((said, coordinator.stderr and coordinator.stderr.read()))
+
+
+def test_a_killed_coordinator_ends_no_pair_and_the_next_command_takes_it_over(
+    lab: Lab, hosts: Mapping[str, NamespaceHost], coordinator: "subprocess.Popen[str]"
+) -> None:
+    def status() -> dict[str, Any]:
+        done = lab.loadstone("pair", "status", NAME, "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        looked: dict[str, Any] = json.loads(done.stdout)
+        return looked
+
+    def more_answers() -> None:
+        count = client.tmp / "asked.count"
+        wanted = int(count.read_text()) + 20
+        wait_for(lambda: int(count.read_text()) >= wanted or asking.poll() is not None)
+
+    client = hosts["d1"]
+    host, port = place_served(coordinator)
+    asking = run_module(client, "tests.fleet.asking", host, port, "/tmp/asked.end")
+    wait_for((client.tmp / "asked.count").is_file)
+    more_answers()
+    (pid,) = [
+        pid for pid, argv in lab.host.processes().items() if "loadstone pair create" in argv and "sh -c" not in argv
+    ]
+    os.kill(pid, signal.SIGKILL)
+    wait_for(
+        lambda: not any("SupervisorActor" in argv for host in hosts.values() for argv in host.processes().values())
+    )
+    more_answers()
+    first = status()
+    assert first["status"] == "protected"
+    assert {first["serving"]["place"], first["secondary"]["place"]} == {"s1", "s2"}
+    done = lab.loadstone("pair", "fail", NAME, "kill-primary")
+    assert done.returncode == 0, done.stdout + done.stderr
+    more_answers()
+    wait_for(
+        lambda: (now := status())["status"] == "protected" and now["serving"]["place"] != first["serving"]["place"]
+    )
+    (client.tmp / "asked.end").touch()
+    seen = told(asking)
+    assert seen["errors"] == []
+    assert seen["longest_gap_s"] < GAP_S
+    assert lab.loadstone("pair", "end", NAME).returncode == 0
     assert not left(hosts)
 
 

@@ -18,7 +18,7 @@ struct Cli {
 enum Command {
     /// Run next to a machine of a pair: move its log, hold its outputs, watch the other side
     Agent(Box<agent::Options>),
-    /// Decide which side continues, for sides on separate hosts, until standard input ends
+    /// Decide which side continues, for sides on separate hosts, until standard input or its lease ends
     Witness(witness::Options),
 }
 

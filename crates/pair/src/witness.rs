@@ -1,10 +1,12 @@
 //! A witness: the generations of a pair whose sides are on hosts of their own, on a third. It answers those alone that show
 //! a certificate of the pair's authority, one question a connection, a JSON object each way.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{channel, Receiver};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +14,9 @@ use anyhow::{ensure, Context, Result};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::admission::admit;
+use crate::agent::event::{Event, Order};
+use crate::agent::lease::Lease;
 use crate::agent::places::{Place, Places, GREETING};
 use crate::agent::report::report;
 use crate::agent::sealed::{Papers, Seals};
@@ -26,6 +31,9 @@ const LONGEST: u64 = 4096;
 /// Conversations at once with sides that have proved that they are of the pair's authority.
 const MOST_PROVED: usize = 256;
 
+/// Between two looks whether the lease is over.
+const LEASE_LOOK: Duration = Duration::from_millis(100);
+
 /// How a witness is started.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
@@ -37,6 +45,12 @@ pub struct Options {
     pub listen: SocketAddr,
     #[command(flatten)]
     pub papers: Papers,
+    /// Socket that the witness creates, at which one keeper after another reads reports. Default: standard input and output
+    #[arg(long)]
+    pub control: Option<PathBuf>,
+    /// Seconds without a keeper after which the witness ends; 0: at once. Default: never
+    #[arg(long, requires = "control")]
+    pub lease_s: Option<u64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -57,16 +71,39 @@ enum Answer {
     Failed { why: String },
 }
 
-/// Answers until the standard input ends.
+/// Answers until the standard input ends; with a control socket, until the lease does.
 pub fn run(options: &Options) -> Result<()> {
     let seals = options.papers.read()?.context("a witness needs --certificate, --key and --authority")?;
     let folder = Folder::at(&options.folder);
     folder.generation().with_context(|| options.folder.display().to_string())?;
     let listener = TcpListener::bind(options.listen).with_context(|| options.listen.to_string())?;
+    let (sender, events) = channel();
+    if let Some(path) = &options.control {
+        admit(path, sender)?;
+    }
     report(&serde_json::json!({ "event": "listening", "address": listener.local_addr()?.to_string() }));
     std::thread::Builder::new().name("listener".into()).spawn(move || serve(&listener, &seals, &folder))?;
-    io::copy(&mut io::stdin().lock(), &mut io::sink())?;
+    match &options.control {
+        Some(path) => {
+            wait_for_end(&events, options.lease_s.map(Duration::from_secs));
+            fs::remove_file(path)?;
+        }
+        None => drop(io::copy(&mut io::stdin().lock(), &mut io::sink())?),
+    }
     Ok(())
+}
+
+/// Waits until a keeper orders the end, or none has come within the lease.
+fn wait_for_end(events: &Receiver<Event>, length: Option<Duration>) {
+    let mut lease = Lease::beginning(length, Instant::now());
+    while !lease.is_over(Instant::now()) {
+        match events.recv_timeout(LEASE_LOOK) {
+            Ok(Event::Kept(number)) => lease.begin_keeping(number),
+            Ok(Event::Unkept(number)) => drop(lease.stop_keeping(number, Instant::now())),
+            Ok(Event::Order(Order::Stop)) => return,
+            Ok(_) | Err(_) => {}
+        }
+    }
 }
 
 fn serve(listener: &TcpListener, seals: &Seals, folder: &Folder) {
@@ -248,6 +285,28 @@ mod tests {
         assert!(matches!(asked.claim(1), Claim::Unavailable(_)));
         let side = Store::at(Arc::new(Witness { address, seals }), "a");
         assert_eq!(side.generation().expect("told"), 0, "who was turned away has changed nothing");
+    }
+
+    #[test]
+    fn a_witness_ends_with_its_lease_or_by_an_order_and_a_keeper_renews_it() {
+        let (short, long) = (Some(Duration::from_millis(300)), Some(Duration::from_secs(3600)));
+        let (sender, events) = channel();
+        for event in [Event::Kept(1), Event::Order(Order::Stop)] {
+            sender.send(event).expect("somebody receives it");
+        }
+        wait_for_end(&events, long);
+        for event in [Event::Kept(1), Event::Kept(2), Event::Unkept(1)] {
+            sender.send(event).expect("somebody receives it");
+        }
+        let left = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(900));
+            let left = Instant::now();
+            sender.send(Event::Unkept(2)).expect("somebody receives it");
+            left
+        });
+        wait_for_end(&events, short);
+        let ended = Instant::now();
+        assert!(ended - left.join().expect("it ends") >= Duration::from_millis(300), "the second keeper was there");
     }
 
     #[test]

@@ -1,53 +1,47 @@
 """`loadstone pair`: making a pair, looking at it, and doing things to it."""
 
 import asyncio
-import contextlib
 import json
-import signal
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.live import Live
 from rich.table import Table
 
 from loadstone.cli.exits import Exit
+from loadstone.cli.pair_keeping import DATABASE, create_pair, make_table, take_over, take_over_hosts
 from loadstone.cli.screen import out, say, warn
+from loadstone.fleet.inventory import read_fleet
 from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.fault import FaultKind
-from loadstone.model.machine import PUBLIC, MachineSpec
-from loadstone.platforms.kind import own_settings
 from loadstone.platforms.pair import control
-from loadstone.platforms.pair.disk import MOST_LEASE_MIN, Disks, PairSettings, Reads
+from loadstone.platforms.pair.disk import MOST_LEASE_MIN, Disks, Reads
 from loadstone.platforms.pair.fitness import FitnessFinding, findings, refusal
-from loadstone.platforms.pair.keeper import Keeper
-from loadstone.platforms.pair.local import adopt_pair
-from loadstone.platforms.pair.machine import PairMachine
-from loadstone.platforms.pair.record import PairRecord
 from loadstone.platforms.pair.sizing import MEASURED_MBIT_PER_S, log_bandwidth
-from loadstone.platforms.pair.status import StatusWatch, status_rows
 from loadstone.platforms.registry import read_machine
-from loadstone.services import reference
 from loadstone.telemetry.pairs import pair_metrics
-from loadstone.testbed.context import open_testbed
-from loadstone.testbed.running import target_of
 
 LIMITS = (
-    "A pair has one virtual processor, emulated, with instructions counted; one network, one disk, both "
-    "sides on this host. VMware holds patents on parts of this method. Limits: docs/explain/pairs.md."
+    "A pair has one virtual processor, emulated, with instructions counted; one network, one disk. VMware holds "
+    "patents on parts of this method. Limits: docs/explain/pairs.md."
 )
-PAIR_STATUS_INTERVAL_S = 1.0
 PAIR_END_TIMEOUT_S = 60.0
 PAIR_END_POLL_INTERVAL_S = 0.05
 LEASE_MIN = 10
 """Usual lease of a pair whose keeper was killed."""
-LEASE_UNIT_S = 60
 MEMORY_MIB = 192
-DATABASE = "database"
 SERVED = ("echo", "backend", "infra", "idle", DATABASE)
 """Roles of the reference server that need no other service."""
 app = typer.Typer(help="Create, inspect and fault-test fault-tolerant pairs.", no_args_is_help=True)
+FleetFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--fleet",
+        metavar="FILE",
+        help="Fleet file (TOML) of a pair over hosts (docs/how-to/fleet.md). Default: both sides on this host.",
+    ),
+]
 PairArgument = Annotated[str, typer.Argument(help="Name of the pair.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Memory = Annotated[int, typer.Option(min=64, max=65536, help="Memory of the machine, in MiB.")]
@@ -90,122 +84,59 @@ def create(
             help="Minutes for which the pair continues when this process is killed, after the last command.",
         ),
     ] = LEASE_MIN,
+    fleet: FleetFile = None,
+    host: Annotated[
+        str, typer.Option(metavar="A+B", help="Hosts of both sides, in a fleet. Default: two that the fleet chooses.")
+    ] = "",
 ) -> Exit:
     """Create a pair that runs until Ctrl-C or `pair end`; other commands inspect and change it meanwhile."""
     control.require_name(name)
     if serve not in SERVED:
         raise UsageError(f"A pair cannot run `{serve}`. Use one of {', '.join(SERVED)}.")
+    if host and fleet is None:
+        raise UsageError(f"`--host {host}` requires a fleet. Add --fleet FILE.")
+    hosts = None if fleet is None else read_fleet(fleet)
     say(LIMITS)
-    checks = findings(memory, 2)
-    if why := refusal(checks):
-        raise PlatformError(why)
-    for check in checks:
-        if not check.is_fit:
-            warn(f"{check.matter}: {check.detail}")
+    if hosts is None:
+        _require_fitness(memory)
     size = {"platform": "pair", "memory": memory, "disk": disk, "disks": disks, "reads": reads}
-    settings = {**size, "restart": restart, "lease": lease}
+    settings = {**size, "restart": restart, "lease": lease, **({"host": host} if host else {})}
     with control.lock_keeper(name):
         if control.state_of_unkept(name) is control.PairState.WITHOUT_KEEPER:
             raise PlatformError(
                 f"A pair `{name}` already exists, without a keeper. `loadstone pair end {name}` ends it."
             )
-        asyncio.run(_create(name, read_machine(settings), serve))
+        asyncio.run(create_pair(name, read_machine(settings), serve, hosts))
     return Exit.PASS
 
 
-async def _create(name: str, wanted: MachineSpec, serve: str) -> None:
-    """A pair with a service, until a signal or a command ends it."""
-    over = _signalled()
-    logs = control.create_logs(name)
-    try:
-        async with open_testbed(logs) as base:
-            machine = await base.machine(name, wanted, (PUBLIC,))
-            assert isinstance(machine, PairMachine)
-            record = _record(machine, wanted, logs)
-            control.remember(record)
-            service = await machine.start(serve, await _command(machine, serve))
-            target = await target_of(machine, reference.read_ready(service.first_line))
-            record = record.model_copy(update={"serves": f"{serve} at {target.http}"})
-            control.remember(record)
-            await _keep(Keeper(StatusWatch(machine), record, over), is_background=False)
-    finally:
-        control.forget(name)
-
-
-async def _command(machine: PairMachine, serve: str) -> list[str]:
-    """The command of a service; a database has a file on the machine's disk, or in its memory."""
-    if serve != DATABASE:
-        return reference.plain_command(serve, machine.listen, 1)
-    await machine.write("database.txt", "The rows are in the file next to this one.\n")
-    return reference.plain_command(serve, machine.listen, 1, "--file", f"{machine.files}/rows.db")
-
-
-def _record(machine: PairMachine, wanted: MachineSpec, logs: Path) -> PairRecord:
-    """What the next keeper must know."""
-    context = machine.context
-    return PairRecord(
-        name=machine.name,
-        machine=wanted.declared,
-        folder=context.journal.folder,
-        logs=logs,
-        nic=context.nics[PUBLIC],
-        serves="nothing yet",
-    )
+def _require_fitness(memory_mib: int) -> None:
+    """Warns of what had better be otherwise on this host. Raises PlatformError where it can have no pair."""
+    checks = findings(memory_mib, 2)
+    if why := refusal(checks):
+        raise PlatformError(why)
+    for check in checks:
+        if not check.is_fit:
+            warn(f"{check.matter}: {check.detail}")
 
 
 @app.command("keep")
 def keep(
     name: PairArgument,
+    fleet: FleetFile = None,
     is_background: Annotated[bool, typer.Option(control.KEEPER_BACKGROUND, hidden=True)] = False,
 ) -> Exit:
     """Take over a pair whose process was killed, until Ctrl-C or `pair end`. Other commands do so in the background."""
     control.require_name(name)
     with control.lock_keeper(name):
+        if fleet is not None:
+            asyncio.run(take_over_hosts(name, read_fleet(fleet), control.create_logs(name), is_background))
+            return Exit.PASS
         record = control.record_of(name)
         if record is None or control.state_of_unkept(name) is control.PairState.ENDED:
             raise control.explain_absence(name)
-        asyncio.run(_take_over(record, is_background))
+        asyncio.run(take_over(record, is_background))
     return Exit.PASS
-
-
-async def _take_over(record: PairRecord, is_background: bool) -> None:
-    """Keeps a pair that runs already until it is to end."""
-    over = _signalled()
-    async with adopt_pair(record) as machine:
-        try:
-            async with machine.keep_running():
-                await _keep(Keeper(StatusWatch(machine), record, over), is_background)
-        finally:
-            await machine.end_sides()
-            control.forget(record.name)
-
-
-def _signalled() -> asyncio.Event:
-    """Set by a signal that ends this process."""
-    over = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, over.set)
-    return over
-
-
-async def _keep(keeper: Keeper, is_background: bool) -> None:
-    """Keeps a pair until it is to end. In the background that is when no command has come for its lease. Raises
-    PlatformError where it has ended by itself.
-    """
-    machine, record = keeper.watch.machine, keeper.record
-    lease_s = LEASE_UNIT_S * own_settings(machine.context.spec, PairSettings).lease
-    async with control.listening(record.name, keeper.obey):
-        say(f"{record.name} serves {record.serves}. Ctrl-C ends it.")
-        with Live(_table(keeper.watch.read()), console=out, transient=True, auto_refresh=False) as live:
-            while not keeper.over.is_set() and not machine.end():
-                live.update(_table(keeper.watch.read()), refresh=not is_background)
-                if is_background and time.monotonic() - keeper.used_s > lease_s:
-                    say(f"No command came within the lease of {lease_s / LEASE_UNIT_S:g} min: the pair ends.")
-                    break
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(keeper.over.wait(), PAIR_STATUS_INTERVAL_S)
-    if machine.end():
-        raise PlatformError(machine.end())
 
 
 @app.command("end")
@@ -251,7 +182,7 @@ def status(name: Annotated[str | None, typer.Argument(help="Name of a pair. Defa
     if not statuses and not as_json:
         say("No pair is active. `loadstone pair create NAME` creates one.")
     for looked in statuses:
-        out.print_json(json.dumps(looked)) if as_json else out.print(_table(looked))
+        out.print_json(json.dumps(looked)) if as_json else out.print(make_table(looked))
     return Exit.PASS
 
 
@@ -342,11 +273,3 @@ def _said_paused(reply: dict[str, Any]) -> None:
     say(
         "It was protected already." if paused_s is None else f"Protected; the machine stood still for {paused_s:.2f} s."
     )
-
-
-def _table(looked: dict[str, Any]) -> Table:
-    """The status as people read it."""
-    table = Table("", looked["name"], show_edge=False)
-    for title, text in status_rows(looked):
-        table.add_row(title, text)
-    return table

@@ -85,6 +85,8 @@ class Keys:
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_DISABLE_IMPORT_WARNING": "1",
+    # Pairs with a lease live on without their supervisor; all else has guards and journals of its own.
+    "RAY_kill_child_processes_on_worker_exit": "false",
     **{f"RAY_health_check_{name}": str(value) for name, value in HEALTH.items()},
 }
 """What is set for every cluster of ours."""

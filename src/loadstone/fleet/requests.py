@@ -176,6 +176,10 @@ class AskMachine(ForHost[Any], kind="ask_machine"):
     request: MachineRequest
 
 
+class ListPairs(ForHost[list[str]], kind="list_pairs"):
+    """Return the names of pairs of which a part lives there without a coordinator."""
+
+
 class AskHalf(ForHost[Any], kind="ask_half"):
     """Pass a message on to the host's part of a pair."""
 

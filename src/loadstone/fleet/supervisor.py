@@ -25,6 +25,7 @@ from loadstone.fleet.hosted import HostedMachine
 from loadstone.fleet.lease import host_taken
 from loadstone.fleet.messages import carry_out, error_document, serve
 from loadstone.fleet.pairs.half import HostedHalf
+from loadstone.fleet.pairs.kept import list_kept_pairs
 from loadstone.fleet.pairs.requests import HalfRequest
 from loadstone.fleet.requests import (
     HOST_REQUESTS,
@@ -47,7 +48,9 @@ from loadstone.platforms.registry import read_machine
 SUPERVISOR_SILENCE_TIMEOUT_S = 3.0
 """Silence of the coordinator after which all of its is ended here; its drivers alone, where a pair is here."""
 PAIR_SILENCE_TIMEOUT_S = 300.0
-"""Silence after which a host that has a part of a pair ends all: a coordinator that stands still ends no pair."""
+"""Silence after which a host that has a part of a pair gives its coordinator up: one that stands still ends no pair. A
+pair with a lease lives on, others end.
+"""
 SUPERVISOR_POLL_INTERVAL_S = 0.25
 MOST_LOG_BYTES = 256 * 1024
 """The end of a log that is handed over."""
@@ -135,6 +138,10 @@ class Supervisor:
         hosted = self._hosted(machine)
         return await carry_out(request, hosted, hosted.machine)
 
+    async def list_pairs(self) -> list[str]:
+        """Names of pairs of which a part lives here without a coordinator."""
+        return await asyncio.to_thread(list_kept_pairs)
+
     async def ask_half(self, pair: str, request: HalfRequest) -> Any:
         """Has this host's part of a pair over hosts carry out a message. Raises what that raises."""
         maker = self._made_by()
@@ -179,7 +186,10 @@ class Supervisor:
             if silent_s >= SUPERVISOR_SILENCE_TIMEOUT_S and self._drivers:
                 await self._end_drivers()
             await asyncio.sleep(SUPERVISOR_POLL_INTERVAL_S)
-        await self.release()
+        if any(half.lease_s for half in self._halves.values()):
+            self._stack.pop_all()  # agents and witness live on as their lease says
+        else:
+            await self.release()
         self.ended()
 
     def _longest_silence_s(self) -> float:

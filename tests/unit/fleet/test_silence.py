@@ -27,17 +27,21 @@ class PaperDriver:
         self.has_ended = True
 
 
+@pytest.mark.parametrize("lease_s", [0, 600])
 def test_a_silent_coordinator_ends_its_drivers_and_no_pair_until_the_pairs_own_time(
-    monkeypatch: pytest.MonkeyPatch,
+    lease_s: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "SUPERVISOR_SILENCE_TIMEOUT_S", 0.0)
     monkeypatch.setattr(supervisor, "PAIR_SILENCE_TIMEOUT_S", LONG_S)
     monkeypatch.setattr(supervisor, "SUPERVISOR_POLL_INTERVAL_S", 0.001)
     ended: list[str] = []
-    parts: dict[str, Any] = {"_halves": {"db": object()}, "_drivers": {"d": PaperDriver()}}
+    undone: list[str] = []
+    half = SimpleNamespace(lease_s=lease_s)
+    parts: dict[str, Any] = {"_halves": {"db": half}, "_drivers": {"d": PaperDriver()}}
 
     async def play() -> None:
         host = Supervisor("s1", "10.0.0.2", ended=lambda: ended.append("s1"), **parts)
+        host._stack.callback(undone.append, "s1")
         driver, watching = parts["_drivers"]["d"], asyncio.create_task(host._watch())
         await until(lambda: driver.has_ended)
         assert not ended
@@ -45,7 +49,7 @@ def test_a_silent_coordinator_ends_its_drivers_and_no_pair_until_the_pairs_own_t
         host._heard_s -= 2 * LONG_S
         await watching
         assert ended == ["s1"]
-        assert not host._halves
+        assert undone == ([] if lease_s else ["s1"]), "a pair with a lease lives on"
 
     asyncio.run(play())
 

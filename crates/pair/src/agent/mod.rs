@@ -4,17 +4,17 @@
 //! Threads that wait for something - the log, the channel, the machine's frames, the network, the laboratory's words -
 //! hand what they got to one thread that decides (`side`).
 
-mod admission;
+pub(crate) mod admission;
 mod asker;
 mod channel;
 mod clock;
 mod disk;
-mod event;
+pub(crate) mod event;
 mod exits;
 mod guest;
 mod inputs;
 mod keepers;
-mod lease;
+pub(crate) mod lease;
 mod link;
 mod marks;
 mod monitor;

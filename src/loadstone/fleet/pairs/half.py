@@ -1,9 +1,9 @@
 """What one host has of a pair over hosts: its line to the pair's network, a side, or the witness."""
 
 import asyncio
-import json
+import contextlib
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from signal import Signals
@@ -13,27 +13,27 @@ from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY
 from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.messages import carry_out
 from loadstone.fleet.pairs.carrying import fetched, offered
-from loadstone.fleet.pairs.requests import HalfFacts, SideEvents, SideRequest
+from loadstone.fleet.pairs.kept import HALF_RECORD, HalfRecord, find_half, half_folder
+from loadstone.fleet.pairs.requests import AdoptedHalf, AdoptedSide, HalfFacts, SideEvents, SideRequest
+from loadstone.fleet.pairs.witness import HostedWitness
 from loadstone.fleet.routes import forward
-from loadstone.host import launch
-from loadstone.host.programs import pair
-from loadstone.platforms.fabric import TapOptions, WideNetwork
+from loadstone.platforms.fabric import NetworkInterface, TapOptions, WideNetwork
+from loadstone.platforms.journal import ResourceJournal, adopt_journal, undo
 from loadstone.platforms.kind import own_settings
 from loadstone.platforms.maker import MachineMaker, require_platform
 from loadstone.platforms.pair.boot import BOOTED, boot
 from loadstone.platforms.pair.build import is_known_build, remember_build
-from loadstone.platforms.pair.command import PairLayout, RemotePeer, SideFiles, credential_options
+from loadstone.platforms.pair.command import PairLayout, RemotePeer, SideFiles
 from loadstone.platforms.pair.disk import PairDisk, PairSettings
 from loadstone.platforms.pair.fitness import may_lock_memory
 from loadstone.platforms.pair.local_side import PairSide
+from loadstone.platforms.pair.record import ProcessRecord, read_sides
 from loadstone.platforms.registry import read_machine
 from loadstone.platforms.vm.host_identity import build_of_qemu
 from loadstone.platforms.vm.image import disk_mib, image
 
-WITNESS_READY_TIMEOUT_S = 10.0
 HEARD_S = 0.5
 """Longest time between two answers of what a side has said."""
-STOPPED_S = 2.0
 
 
 @dataclass
@@ -44,20 +44,34 @@ class HostedHalf:
     maker: MachineMaker
     address: str
     """At which other hosts reach this one."""
+    journal: ResourceJournal = field(init=False)
+    """Of what this part is made of: the maker's, or that of a supervisor that is gone."""
     remote: RemotePeer = field(init=False)
+    record: HalfRecord | None = None
+    """As it is stored for the next coordinator; None before the network is there."""
     layout: PairLayout | None = None
     sides: dict[str, "HostedSide"] = field(default_factory=dict)
-    witness: asyncio.subprocess.Process | None = None
+    witness: HostedWitness | None = None
     _offers: dict[int, AsyncExitStack] = field(default_factory=dict)
+    _adopted: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
+        self.journal = self.maker.journal
+        self._know_credentials()
+
+    def _know_credentials(self) -> None:
         credentials = {"certificate": CERTIFICATE, "key": KEY, "authority": AUTHORITY}
         self.remote = RemotePeer(self.address, "", **{kind: self.folder / file for kind, file in credentials.items()})
 
     @property
     def folder(self) -> Path:
         """Its files here."""
-        return self.maker.journal.folder / f"{self.name}-half"
+        return half_folder(self.journal.folder, self.name)
+
+    @property
+    def lease_s(self) -> int:
+        """Seconds that it lives on without a coordinator."""
+        return 0 if self.record is None else self.record.lease_s
 
     async def install_credentials(self, certificate: str, key: str, authority: str) -> None:
         """Keeps the certificate and the key that prove this host to be the pair's, and the authority to trust."""
@@ -74,36 +88,36 @@ class HostedHalf:
             raise FleetError(f"{self.address} is not a member of the network {network.name}.")
         await self.maker.fabric.join(network, this_member)
         await forward(self.maker.journal)
+        self._store(HalfRecord(network=network))
 
-    async def start_witness(self) -> str:
+    def _store(self, record: HalfRecord) -> None:
+        """Stores what the next coordinator must know, where this host has more than the network."""
+        self.record = record
+        if self.folder.is_dir():
+            record.write(self.folder / HALF_RECORD)
+
+    def _known(self) -> HalfRecord:
+        if self.record is None:
+            raise FleetError(f"{self.address} is not in the network of the pair {self.name} yet.")
+        return self.record
+
+    async def start_witness(self, lease_s: int) -> str:
         """Starts it; HOST:PORT where it answers. Raises FleetError."""
-        generations = self.folder / "generations"
-        generations.mkdir()
-        credentials = credential_options(self.remote.certificate, self.remote.key, self.remote.authority)
-        argv = [pair(), "witness", "--folder", str(generations), "--listen", f"{self.address}:0", *credentials]
-        with (self.maker.logs / f"{self.name}-witness.log").open("wb") as log:
-            process = await launch.start(
-                *argv,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                start_new_session=True,
-            )
-        self.witness = process
-        self.maker.journal.note_process(process.pid, f"witness of the pair {self.name}")
-        assert process.stdout is not None
-        try:
-            line = await asyncio.wait_for(process.stdout.readline(), WITNESS_READY_TIMEOUT_S)
-            return str(json.loads(line)["address"])
-        except (TimeoutError, ValueError, KeyError):
-            why = (self.maker.logs / f"{self.name}-witness.log").read_text(errors="replace").strip()
-            raise FleetError(f"The witness of {self.name} did not start: {why[-300:]}") from None
+        record = self._known()
+        self.witness = HostedWitness(self.folder)
+        log = self.maker.logs / f"{self.name}-witness.log"
+        address = await self.witness.start(self.remote, lease_s, log, self.journal)
+        assert self.witness.process is not None
+        with contextlib.suppress(ProcessLookupError):  # it has ended already
+            process = ProcessRecord.read(self.witness.process.pid)
+            changes = {"lease_s": lease_s, "witness": address, "witness_process": process}
+            self._store(record.model_copy(update=changes))
+        return address
 
     async def kill_witness(self) -> None:
         """Kills it, where it runs."""
-        if self.witness is not None and self.witness.returncode is None:
-            self.witness.kill()
-            await self.witness.wait()
+        if self.witness is not None:
+            await self.witness.kill()
 
     async def make(self, machine: Json, network: str, witness: str) -> HalfFacts:
         """Makes all that sides here need; what they are made of, which must be the same on both hosts. Raises
@@ -111,12 +125,32 @@ class HostedHalf:
         """
         spec = read_machine(machine)
         await require_platform(spec)
-        built = await asyncio.to_thread(image, spec.image)
+        record = self._known()
         nic = await self.maker.fabric.tap(network, TapOptions(spec.mbit_per_s))
+        facts = await self._describe(machine, nic, witness)
+        lease_s = own_settings(spec, PairSettings).lease_s
+        changes = {"lease_s": lease_s, "witness": witness, "machine": machine, "nic": nic}
+        self._store(record.model_copy(update=changes))
+        return facts
+
+    async def _describe(self, machine: Json, nic: NetworkInterface, witness: str) -> HalfFacts:
+        """What sides here are made of, from now on."""
+        spec = read_machine(machine)
+        built = await asyncio.to_thread(image, spec.image)
         self.remote = replace(self.remote, witness=witness)
         disk = PairDisk(await asyncio.to_thread(disk_mib, built, spec.disk))
-        cold = own_settings(spec, PairSettings).cold
-        self.layout = PairLayout(self.name, spec.memory, built, nic, may_lock_memory(), disk, self.remote, cold)
+        settings = own_settings(spec, PairSettings)
+        self.layout = PairLayout(
+            self.name,
+            spec.memory,
+            built,
+            nic,
+            may_lock_memory(),
+            disk,
+            self.remote,
+            settings.cold,
+            lease_s=settings.lease_s,
+        )
         return HalfFacts(
             folder=str(self.folder),
             tap=nic.interface,
@@ -130,6 +164,36 @@ class HostedHalf:
             build=await asyncio.to_thread(build_of_qemu),
             is_known=await asyncio.to_thread(is_known_build),
         )
+
+    async def adopt(self) -> AdoptedHalf:
+        """Takes over what lives here of a pair whose coordinator is gone. Raises PlatformError."""
+        folder, record = await asyncio.to_thread(find_half, self.name)
+        try:
+            self.journal = self._adopted.enter_context(adopt_journal(folder))
+        except OSError:
+            raise FleetError(f"The part of the pair {self.name} on {self.address} has just ended.") from None
+        self._adopted.callback(undo, folder)
+        self._know_credentials()
+        self.record = record
+        if record.witness_process is not None:
+            self.witness = HostedWitness(self.folder)
+            await self.witness.adopt(record.witness_process)
+        facts = None
+        if record.machine is not None and record.nic is not None:
+            facts = await self._describe(record.machine, record.nic, record.witness)
+        return AdoptedHalf(record.network, record.machine, facts, await self._adopt_sides())
+
+    async def _adopt_sides(self) -> list[AdoptedSide]:
+        """Sides whose agent runs; what is left of others is removed."""
+        adopted = []
+        for record in await asyncio.to_thread(read_sides, self.folder):
+            side = self._side(record.name).side
+            if await side.adopt(record):
+                adopted.append(AdoptedSide(record.name, record.started))
+            else:
+                await side.end()
+                del self.sides[record.name]
+        return adopted
 
     async def boot(self, side: str) -> str:
         """Boots the machine here, and keeps its state and its disk for that side; how it started. Raises
@@ -178,7 +242,7 @@ class HostedHalf:
             raise FleetError(f"The pair {self.name} has no sides on {self.address}: they were not created.")
         if name not in self.sides:
             files, tap = SideFiles(self.own_file(name).parent, name), self.layout.nic.interface
-            side = PairSide(self.layout, files, tap, journal=self.maker.journal, logs=self.maker.logs)
+            side = PairSide(self.layout, files, tap, journal=self.journal, logs=self.maker.logs)
             self.sides[name] = HostedSide(self, side)
         return self.sides[name]
 
@@ -188,13 +252,9 @@ class HostedHalf:
             await hosted.side.end()
         for stack in self._offers.values():
             await stack.aclose()
-        if self.witness is not None and self.witness.returncode is None:
-            assert self.witness.stdin is not None
-            self.witness.stdin.close()
-            try:
-                await asyncio.wait_for(self.witness.wait(), STOPPED_S)
-            except TimeoutError:
-                await self.kill_witness()
+        if self.witness is not None:
+            await self.witness.end()
+        await asyncio.to_thread(self._adopted.close)  # the network library waits
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from loadstone.fleet.reserved import STALL_S
 from loadstone.host.tasks import end_tasks
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.pair.command import Mode
-from loadstone.platforms.pair.side import Side
+from loadstone.platforms.pair.side import SIDE_READY_TIMEOUT_S, Side
 
 
 @dataclass
@@ -80,6 +80,14 @@ class RemoteSide(Side):
         """Has it started; from then on what it reports is received."""
         await self.ask(StartAgent(follow))
         self._hearing = asyncio.create_task(self._hear())
+
+    async def adopt(self, started: str) -> None:
+        """Hears it from now on, a side that its host has adopted. Raises PlatformError where it reports nothing."""
+        self.started, self._is_running = started, True
+        self._hearing = asyncio.create_task(self._hear())
+        await self.wait_for(lambda: bool(self.events) or self.is_mute, SIDE_READY_TIMEOUT_S)
+        if not self.events:
+            raise PlatformError(f"The side {self.files.name} on {self.place} reports nothing.")
 
     async def start_machine(self, mode: Mode, has_state: bool) -> None:
         """Has it started."""

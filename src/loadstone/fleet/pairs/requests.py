@@ -116,6 +116,9 @@ class JoinNetwork(ForHalf[None], kind="join"):
 class StartWitness(ForHalf[str], kind="start_witness"):
     """Start the witness; HOST:PORT where it answers."""
 
+    lease_s: int
+    """Seconds that it lives on without a coordinator."""
+
 
 class KillWitness(ForHalf[None], kind="kill_witness"):
     """Kill the witness."""
@@ -149,6 +152,30 @@ class MakeHalf(ForHalf[HalfFacts], kind="make", timeout_s=HALF_S):
     """As it is declared."""
     network: str
     witness: str
+
+
+@dataclass(frozen=True)
+class AdoptedSide:
+    """A side that runs on a host."""
+
+    name: str
+    started: str
+
+
+@dataclass(frozen=True)
+class AdoptedHalf:
+    """A host's part of a pair that a new coordinator has taken over."""
+
+    network: WideNetwork
+    machine: Json | None
+    """As it is declared; None on a host without a side."""
+    facts: HalfFacts | None
+    sides: list[AdoptedSide]
+    """In the order in which they came."""
+
+
+class AdoptHalf(ForHalf[AdoptedHalf], kind="adopt", timeout_s=HALF_S):
+    """Take over the part of a pair that lives there without a coordinator."""
 
 
 class BootSide(ForHalf[str], kind="boot", timeout_s=HALF_S):

@@ -5,11 +5,10 @@ import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY
 from loadstone.fleet.contract import FleetError, Json
-from loadstone.fleet.pairs.remote_side import HalfHost, RemoteSide
+from loadstone.fleet.pairs.remote_side import HalfHost
 from loadstone.fleet.pairs.requests import (
     BootSide,
     HalfFacts,
@@ -20,22 +19,17 @@ from loadstone.fleet.pairs.requests import (
     RememberBuild,
     StartWitness,
 )
+from loadstone.fleet.pairs.sides import SpreadSides, hosts_by_address, join_from_here
 from loadstone.fleet.reserved import FleetHost
-from loadstone.fleet.routes import forward, wide_block
-from loadstone.model.machine import MINIMAL, PUBLIC, MachineSpec
-from loadstone.platforms.contract import MachineContext
-from loadstone.platforms.fabric import Member, NetworkInterface, WideNetwork, free_subnet
+from loadstone.fleet.routes import wide_block
+from loadstone.model.machine import MachineSpec
+from loadstone.platforms.fabric import Member, WideNetwork, free_subnet
 from loadstone.platforms.kind import own_settings
 from loadstone.platforms.maker import MachineMaker
-from loadstone.platforms.pair.command import PairLayout, SideFiles
-from loadstone.platforms.pair.disk import Disks, PairDisk, PairSettings
+from loadstone.platforms.pair.disk import Disks, PairSettings
 from loadstone.platforms.pair.gate import pass_gate
 from loadstone.platforms.pair.machine import PairMachine, goes_on
 from loadstone.platforms.pair.side import Side
-from loadstone.platforms.registry import described
-from loadstone.platforms.vm.command import Layout, Sockets
-from loadstone.platforms.vm.image import Image
-from loadstone.platforms.vm.settings import Accelerator
 from loadstone.services import reference
 
 NUMBERS = 1 << 24
@@ -82,12 +76,13 @@ class SpreadPair:
         network = await self._network(halves, here)
         sides = [halves[host.name] for host in self.homes.sides]
         witness = halves[self.homes.witness.name]
-        where = await witness.ask(StartWitness())
+        where = await witness.ask(StartWitness(own_settings(spec, PairSettings).lease_s))
         declared = {key: value for key, value in spec.declared.items() if key != "host"}
         message = MakeHalf(declared, network.name, where)
         both = await asyncio.gather(*(side.ask(message) for side in sides))
         _refuse_unlike(both, self.homes)
-        maker = _Sides(name, spec, network, dict(zip([side.host.name for side in sides], both, strict=True)), halves)
+        facts = {side.host.name: half for side, half in zip(sides, both, strict=True)}
+        maker = SpreadSides(name, spec, network, facts, halves)
         context, guest = maker.context(here), maker.guest(here)
 
         async def booted() -> list[Side]:
@@ -112,8 +107,7 @@ class SpreadPair:
 
     def _machines(self) -> list[FleetHost]:
         """One host of each address, the pair's own first: several may be one machine."""
-        remote = (*self.homes.sides, self.homes.witness, *self.hosts.values())
-        return list({host.spec.address: host for host in reversed(remote)}.values())
+        return hosts_by_address((*self.homes.sides, self.homes.witness, *self.hosts.values()))
 
     async def _network(self, halves: Mapping[str, HalfHost], here: MachineMaker) -> WideNetwork:
         """Makes the network on all hosts, and on this machine where it is none of them: the first of its members, which
@@ -127,9 +121,7 @@ class SpreadPair:
         subnet = await asyncio.to_thread(free_subnet, wide_block(), iter(taken))
         wide = WideNetwork(name, subnet, secrets.randbelow(NUMBERS), tuple(members))
         await asyncio.gather(*(half.ask(JoinNetwork(wide)) for half in halves.values()))
-        if self.own_address not in (half.address for half in halves.values()):
-            await here.fabric.join(wide, members[0])
-            await forward(here.journal)
+        await join_from_here(wide, self.own_address, [half.address for half in halves.values()], here)
         return wide
 
 
@@ -154,50 +146,6 @@ def _refuse_unlike(halves: Sequence[HalfFacts], homes: Homes) -> None:
             names = " and ".join(host.name for host in homes.sides)
             remedy = "Install the same packages and the same Loadstone on both."
             raise FleetError(f"{names} have different {title}: {first_value:.40} and {second_value:.40}. {remedy}")
-
-
-@dataclass
-class _Sides:
-    """Makes the sides of one pair, as they are known here."""
-
-    name: str
-    spec: MachineSpec
-    network: WideNetwork
-    halves_by_host: Mapping[str, HalfFacts]
-    """What sides are made of, by host."""
-    halves: Mapping[str, HalfHost]
-
-    def nic(self, half: HalfFacts) -> NetworkInterface:
-        """The machine's line, as its network knows it."""
-        return NetworkInterface(self.network.name, half.tap, "", half.address, half.mac, half.gateway)
-
-    def image(self, half: HalfFacts) -> Image:
-        """The machine's image, whose files are on the hosts of its sides."""
-        root = None if self.spec.image == MINIMAL else Path()
-        return Image(self.spec.image, half.image, Path(), half.kernel, Path(), root)
-
-    def side(self, name: str, home: HalfHost) -> RemoteSide:
-        """A side of this name there, not started yet."""
-        half = self.halves_by_host[home.host.name]
-        disk = PairDisk(half.disk_mib)
-        layout = PairLayout(self.name, self.spec.memory, self.image(half), self.nic(half), half.is_locked, disk)
-        return RemoteSide(layout, SideFiles(Path(half.folder), name), half.tap, home=home)
-
-    def make_secondary(self, name: str, primary: Side) -> RemoteSide:
-        """A side on the other host."""
-        (secondary,) = (host for host in self.halves_by_host if host != primary.place)
-        return self.side(name, self.halves[secondary])
-
-    def context(self, here: MachineMaker) -> MachineContext:
-        """What a machine here would be made from."""
-        nics = {PUBLIC: self.nic(next(iter(self.halves_by_host.values())))}
-        return MachineContext(self.name, self.spec, here.logs, here.journal, nics, described(self.spec))
-
-    def guest(self, here: MachineMaker) -> Layout:
-        """The same for what is told of it."""
-        half = next(iter(self.halves_by_host.values()))
-        nowhere = Sockets(Path(), Path(), here.logs / f"{self.name}-a-console.log")
-        return Layout(self.name, self.spec, Accelerator.TCG, self.image(half), nowhere, ())
 
 
 def one_host_reason(spec: MachineSpec) -> str:

@@ -103,9 +103,10 @@ def state_of(name: str) -> PairState:
 
 
 def state_of_unkept(name: str) -> PairState:
-    """Whether a pair lives that no other process keeps."""
+    """Whether a pair lives that no other process keeps. Only its hosts know that of a pair over hosts."""
     record = record_of(name)
-    return PairState.WITHOUT_KEEPER if record is not None and is_locked(record.folder) else PairState.ENDED
+    lives = record is not None and (record.fleet is not None or is_locked(record.folder))
+    return PairState.WITHOUT_KEEPER if lives else PairState.ENDED
 
 
 @contextlib.contextmanager

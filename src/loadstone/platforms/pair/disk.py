@@ -16,6 +16,7 @@ HEADS, SECTORS = 16, 63
 MOST_CYLINDERS = 16383
 """Where the geometry is told, QEMU does not read the disk to guess it before the machine runs; the most that a disk has
 by ATA/ATAPI-6, as of every larger one."""
+LEASE_UNIT_S = 60
 MOST_LEASE_MIN = 365 * 24 * 60
 REQUESTS = 16
 """Under way at once, most: QEMU's client of network block devices sends as many in the order in which they were made
@@ -55,6 +56,11 @@ class PairSettings(RestorableSettings):
     lease: Annotated[int, Field(ge=0, le=MOST_LEASE_MIN)] = Field(
         default=0, description="minutes that the pair continues without the process that created it, 0 to 525600"
     )
+
+    @property
+    def lease_s(self) -> int:
+        """Seconds that the pair continues without a keeper."""
+        return LEASE_UNIT_S * self.lease
 
 
 def idle_settings(has_disk: bool, settings: PairSettings) -> str:

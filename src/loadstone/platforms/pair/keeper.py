@@ -50,7 +50,8 @@ class Keeper:
         machine = self.watch.machine
         if machine.is_protected:
             return {"paused_s": None}
-        if why := refusal(findings(machine.layout.spec.memory, 1)):
+        is_here = self.record.fleet is None  # else the secondary is on another host
+        if is_here and (why := refusal(findings(machine.layout.spec.memory, 1))):
             raise PlatformError(f"A secondary is not possible here: {why}")
         self._remember(may_be_kept=True)
         return {"paused_s": await machine.protect()}

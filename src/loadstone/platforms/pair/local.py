@@ -28,7 +28,6 @@ from loadstone.platforms.vm.settings import Accelerator
 
 GUEST_TIMEOUT_S = 5.0
 """Longest wait for the agent in a machine that is taken over: the pair can do without the conversation."""
-MINUTE_S = 60
 
 
 @dataclass(frozen=True)
@@ -178,5 +177,5 @@ def layout_of(context: MachineContext, guest: Layout) -> PairLayout:
         disk,
         is_cold=settings.cold,
         is_protected=settings.protected,
-        lease_s=MINUTE_S * settings.lease,
+        lease_s=settings.lease_s,
     )

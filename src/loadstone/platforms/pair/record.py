@@ -59,6 +59,8 @@ class PairRecord(PairDocument):
     nic: NetworkInterface
     serves: str
     """What it serves and where, for people."""
+    fleet: dict[str, Any] | None = None
+    """The fleet as it is declared, whose hosts have the sides; None where this host has both."""
     may_be_kept: bool = True
     """Whether a secondary is made whenever there is none."""
 

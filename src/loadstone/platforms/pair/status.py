@@ -71,8 +71,7 @@ def status_rows(looked: Mapping[str, Any]) -> list[tuple[str, str]]:
     for role in ("serving", "secondary"):
         side = looked[role]
         if side is not None:
-            use = f"CPU {side.get('cpu_pct', 0):.0f} %, {side.get('memory_mib', 0)} MiB"
-            rows.append((role, f"{side['name']} on {side['place']}, process {side['pid']}; {use}"))
+            rows.append((role, f"{side['name']} on {side['place']}{_use(side)}"))
     rows.append(("lag", _with_unit(looked["lag_ms"], "ms")))
     rows.append(("log", _with_unit(looked["log_mbit_per_s"], "Mbit/s", 4)))
     round_trip_ms = looked.get("round_trip_ms")
@@ -81,6 +80,13 @@ def status_rows(looked: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows.append(("slowed by", _with_unit(looked["slowed_pct"], "%", 0)))
     rows.append(("outputs held, median", _with_unit((looked["held_ms"] or {}).get("p50"), "ms", 2)))
     return rows + [("failed", failure) for failure in looked["failures"]]
+
+
+def _use(side: Mapping[str, Any]) -> str:
+    """Process, CPU and memory of a side on this host; nothing of one on another host."""
+    if not side["pid"]:
+        return ""
+    return f", process {side['pid']}; CPU {side.get('cpu_pct', 0):.0f} %, {side.get('memory_mib', 0)} MiB"
 
 
 def _advice(round_trip_ms: float | None) -> str:

@@ -1,0 +1,101 @@
+"""A pair over hosts whose coordinator is gone, taken over by the next one."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+
+from loadstone.fleet.contract import FleetError
+from loadstone.fleet.open import OpenFleet
+from loadstone.fleet.pairs.remote_side import HalfHost
+from loadstone.fleet.pairs.requests import AdoptedHalf, AdoptHalf, JoinNetwork, KillWitness
+from loadstone.fleet.pairs.sides import SpreadSides, hosts_by_address, join_from_here
+from loadstone.fleet.requests import ListPairs
+from loadstone.model.errors import PlatformError
+from loadstone.model.machine import MachineSpec
+from loadstone.platforms.maker import MachineMaker
+from loadstone.platforms.pair.command import AGENT_PORT
+from loadstone.platforms.pair.machine import PairMachine
+from loadstone.platforms.pair.record import read_number
+from loadstone.platforms.pair.side import Side
+from loadstone.platforms.registry import read_machine
+from loadstone.platforms.vm.agent import Agent
+
+GUEST_TIMEOUT_S = 5.0
+"""Longest wait for the agent in a machine that is taken over: the pair can do without the conversation."""
+
+
+class PairEndedError(FleetError):
+    """No machine of the pair lives on any host."""
+
+
+@asynccontextmanager
+async def adopt_spread_pair(fleet: OpenFleet, name: str, here: MachineMaker) -> AsyncIterator[PairMachine]:
+    """Takes over a pair that lives on hosts of a fleet, and ends it when the block ends. Raises PlatformError where it
+    has ended; where the takeover fails otherwise, the pair continues.
+    """
+    halves = {host.name: HalfHost(host, name, host.spec.address) for host in hosts_by_address([*fleet.hosts.values()])}
+    adopted = await _adopt_halves(halves)
+    network = next(iter(adopted.values())).network
+    addresses = [halves[host].address for host in adopted]
+    members = {member.underlay for member in network.members}
+    others = [half for half in halves.values() if half.address in members and half.address not in addresses]
+    await asyncio.gather(*(half.ask(JoinNetwork(network)) for half in others))
+    await join_from_here(network, fleet.own_address, [half.address for half in halves.values()], here)
+    facts = {host: half.facts for host, half in adopted.items() if half.facts is not None}
+    sides = SpreadSides(name, _declared(name, adopted), network, facts, halves)
+    machine = await _adopt_machine(sides, adopted, here)
+    try:
+        async with machine.keep_running():
+            yield machine
+    finally:
+        await machine.agent.close()
+        await machine.end_sides()
+
+
+async def _adopt_halves(halves: Mapping[str, HalfHost]) -> dict[str, AdoptedHalf]:
+    """Parts of the pair that live, by host. Raises FleetError where no machine does."""
+    name = next(iter(halves.values())).pair
+    kept = await asyncio.gather(*(half.host.ask(ListPairs()) for half in halves.values()))
+    living = [half for half, names in zip(halves.values(), kept, strict=True) if name in names]
+    answers = await asyncio.gather(*(half.ask(AdoptHalf()) for half in living))
+    adopted = {half.host.name: answer for half, answer in zip(living, answers, strict=True)}
+    if not any(half.sides for half in adopted.values()):
+        raise PairEndedError(
+            f"No host of the fleet has a machine of the pair `{name}`: it has ended, or its lease is over."
+        )
+    return adopted
+
+
+def _declared(name: str, adopted: Mapping[str, AdoptedHalf]) -> MachineSpec:
+    machine = next((half.machine for half in adopted.values() if half.machine is not None), None)
+    if machine is None:
+        raise FleetError(f"No host knows what the machine of the pair `{name}` is made of.")
+    return read_machine(machine)
+
+
+async def _adopt_machine(maker: SpreadSides, adopted: Mapping[str, AdoptedHalf], here: MachineMaker) -> PairMachine:
+    sides: list[Side] = []
+    numbered = [(side, host) for host, half in adopted.items() for side in half.sides]
+    for known, host in sorted(numbered, key=lambda entry: (read_number(entry[0].name), entry[0].name)):
+        side = maker.side(known.name, maker.halves[host])
+        await side.adopt(known.started)
+        sides.append(side)
+    conversation = Agent()
+
+    async def lose_store() -> None:
+        await asyncio.gather(*(maker.halves[host].ask(KillWitness()) for host in adopted))
+
+    machine = PairMachine(
+        maker.context(here),
+        maker.guest(here),
+        conversation,
+        sides=sides,
+        make_secondary=maker.make_secondary,
+        lose_store=lose_store,
+        sides_made=max(2, *(read_number(side.files.name) + 1 for side in sides)),
+    )
+    conversation.hear = machine.hear
+    with suppress(PlatformError, TimeoutError):
+        address = sides[0].layout.nic.address
+        await asyncio.wait_for(conversation.connect(address, AGENT_PORT), GUEST_TIMEOUT_S)
+    return machine

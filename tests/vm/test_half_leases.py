@@ -1,0 +1,125 @@
+"""Pairs over hosts whose supervisors are killed, with real agents, a real witness and a stand-in for each machine."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from loadstone.fleet.contract import FleetError
+from loadstone.fleet.pairs.half import HostedHalf
+from loadstone.fleet.pairs.kept import list_kept_pairs
+from loadstone.fleet.pairs.requests import AdoptedHalf
+from tests.places import PROJECT
+from tests.vm.agents import Half, Network, Pair, Relay
+from tests.vm.halves import ADDRESSES, PAIR, SIDES, WIDE, host_folder, open_half, side_of
+from tests.waiting import until
+
+MEANWHILE_MIN = 10
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[Network]:
+    network = Network()
+    yield network
+    network.close()
+
+
+@asynccontextmanager
+async def supervised(
+    network: Network, folder: Path, lease_min: int
+) -> AsyncIterator[tuple[Pair, asyncio.subprocess.Process]]:
+    """A protected pair, as its frames show it, and the process that supervises all its hosts."""
+    stem = await asyncio.to_thread(network.add_pair)  # its library has an event loop of its own
+    argv = [sys.executable, "-m", "tests.vm.halves", network.name, stem, str(folder), str(lease_min)]
+    process = await asyncio.create_subprocess_exec(*argv, cwd=PROJECT, stdout=asyncio.subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        with network.watched():
+            assert await process.stdout.readline() == b"protected\n"
+            pair = Pair(network, stem, folder, Half("a", folder), Half("b", folder), Relay(("", 0)))
+            assert await pair.runs_on()
+            yield pair, process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        for left in processes_below(folder):
+            left.kill()
+
+
+def processes_below(folder: Path) -> list[psutil.Process]:
+    """Processes with a file of this folder in their command."""
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if process.status() != psutil.STATUS_ZOMBIE
+        and any(str(folder / host) in word for word in process.info["cmdline"] or () for host in ADDRESSES)
+    ]
+
+
+async def adopt(stack: AsyncExitStack, network: Network, pair: Pair, host: str) -> tuple[HostedHalf, AdoptedHalf]:
+    """Takes over what lives on a host."""
+    half = await open_half(stack, network.name, pair.stem, pair.folder, host)
+    with host_folder(pair.folder, host):
+        assert list_kept_pairs() == [PAIR]
+        return half, await half.adopt()
+
+
+def test_a_pair_whose_supervisors_are_killed_survives_a_fault_and_is_taken_over(
+    network: Network, tmp_path: Path
+) -> None:
+    async def play() -> None:
+        async with supervised(network, tmp_path, MEANWHILE_MIN) as (pair, supervisor), AsyncExitStack() as stack:
+            supervisor.kill()
+            await supervisor.wait()
+            assert await pair.runs_on()
+            (primary,) = [left for left in processes_below(tmp_path) if "record" in left.cmdline()]
+            primary.send_signal(signal.SIGKILL)
+            await until(lambda: pair.segments == "ab")
+            assert await pair.runs_on()
+            assert pair.missing == []
+
+            halves = {}
+            answers = {}
+            for host in ADDRESSES:
+                halves[host], answers[host] = await adopt(stack, network, pair, host)
+            assert [[side.name for side in answers[host].sides] for host in ADDRESSES] == [[], ["b"], []]
+            assert {answer.network for answer in answers.values()} == {WIDE}
+            assert all(answers[host].machine == {"platform": "pair", "lease": MEANWHILE_MIN} for host in SIDES)
+            survivor = side_of(halves["s2"], "b")
+            names = [event["event"] for event in survivor.events]
+            assert names[0] == "ready"
+            assert names.index("unkept") < names.index("live")
+            await survivor.order("protect")
+            address = str((await survivor.event("listening"))["address"])
+            assert address.startswith(ADDRESSES["s2"])
+            third = side_of(halves["s1"], "side-2")
+            await third.start_agent(address)
+            await survivor.event("joined")
+            assert await pair.runs_on()
+            for half in halves.values():
+                await half.end()
+            assert processes_below(tmp_path) == []
+            for host in ADDRESSES:
+                with host_folder(tmp_path, host), pytest.raises(FleetError, match=f"No part of the pair {PAIR}"):
+                    await halves[host].adopt()
+
+    asyncio.run(play())
+
+
+def test_a_pair_without_a_lease_ends_with_its_supervisors(network: Network, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with supervised(network, tmp_path, 0) as (_, supervisor):
+            supervisor.kill()
+            await supervisor.wait()
+            await until(lambda: processes_below(tmp_path) == [])
+            for host in ADDRESSES:
+                with host_folder(tmp_path, host):
+                    assert list_kept_pairs() == []
+
+    asyncio.run(play())
