@@ -101,6 +101,9 @@ def test_a_pair_is_looked_at_broken_made_whole_and_left_alone(kept: str, pair: P
     wait_for(lambda: is_whole_elsewhere(status(), first))
     moved = pair("move", kept)
     assert "stood still" in moved.stderr + moved.stdout
+    before = status()
+    assert pair("move", kept, "--side", "primary").code == 0
+    assert is_whole_elsewhere(status(), before)
     assert pair("unprotect", kept).code == 0
     assert status()["secondary"] is None
     refused = pair("fail", kept, "kill-secondary")

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,6 +34,15 @@ LEASE_MIN = 10
 MEMORY_MIB = 192
 SERVED = ("echo", "backend", "infra", "idle", DATABASE)
 """Roles of the reference server that need no other service."""
+
+
+class MovedSide(StrEnum):
+    """The side that is replaced."""
+
+    PRIMARY = "primary"
+    SECONDARY = "secondary"
+
+
 app = typer.Typer(help="Create, inspect and fault-test fault-tolerant pairs.", no_args_is_help=True)
 FleetFile = Annotated[
     Path | None,
@@ -255,9 +265,14 @@ def unprotect(name: PairArgument) -> Exit:
 
 
 @app.command("move")
-def move(name: PairArgument) -> Exit:
-    """Stop the secondary and create another one."""
-    _said_paused(_ask(name, "move"))
+def move(
+    name: PairArgument,
+    side: Annotated[MovedSide, typer.Option(help="Side to move: the secondary, or the primary by a failover.")] = (
+        MovedSide.SECONDARY
+    ),
+) -> Exit:
+    """Replace one side of a pair by another one. Moving the primary is a failover to the secondary."""
+    _said_paused(_ask(name, "move" if side is MovedSide.SECONDARY else "move-primary"))
     return Exit.PASS
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from rich.live import Live
 from rich.table import Table
 
-from loadstone.cli.screen import out, say
+from loadstone.cli.screen import out, say, warn
 from loadstone.fleet.pairs.takeover import PairEndedError, adopt_spread_pair
 from loadstone.model.errors import PlatformError
 from loadstone.model.fleet import FleetSpec
@@ -46,6 +46,8 @@ async def create_pair(name: str, wanted: MachineSpec, serve: str, hosts: FleetSp
                     "The fleet cannot have a pair over hosts. It needs two hosts of role `system` and one of role "
                     "`witness`, on three machines."
                 )
+            if advice := machine.facts.get("advice"):
+                warn(advice)
             record = _describe(machine, wanted, logs, hosts)
             control.remember(record)
             service = await machine.start(serve, await _command(machine, serve))

@@ -6,6 +6,7 @@ import getpass
 import os
 import re
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator, Container, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.platforms.contract import Attachment
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.maker import MachineMaker
+from loadstone.platforms.pair.fitness import MOST_PAIRS
 from loadstone.platforms.registry import platform_kind
 
 
@@ -51,6 +53,10 @@ class OpenFleet:
     """Folder that gets what was written on hosts."""
     homes: dict[str, str] = field(default_factory=dict)
     """Hosts of machines that belong together."""
+    primaries: Counter[str] = field(default_factory=Counter)
+    """Number of pairs whose primary began on a host."""
+    sides: Counter[str] = field(default_factory=Counter)
+    """Number of pairs with a side on a host."""
     leading: set[str] = field(default_factory=set)
     """Hosts to whose machines all others know a way."""
 
@@ -65,6 +71,8 @@ class OpenFleet:
             return None
         homes = self._homes_of(spec, together) if _is_two(spec) else None
         if homes is not None:
+            self.primaries[homes.first.name] += 1
+            self.sides.update(host.name for host in homes.sides)
             return SpreadPair(homes, self.hosts, self.own_address)
         return _Placed(self, self._system_host(spec.host or self._dealt(spec, together)))
 
@@ -100,13 +108,27 @@ class OpenFleet:
         witness_hosts = self._hosts_at(witness)
         if len({self.hosts[name].spec.address for name in self.dealer.rooms if name not in witness_hosts}) < 2:
             return None
-        first = self._system_host(self._dealt(spec, together, witness_hosts))
-        second = self._system_host(self.dealer.host_of([size_of(spec)], witness_hosts | self._hosts_at(first)))
+        taken = witness_hosts | self._full_hosts(witness_hosts)
+        first = self._system_host(self._dealt(spec, together, taken))
+        second = self._system_host(self.dealer.host_of([size_of(spec)], taken | self._hosts_at(first)))
+        if not together and self.primaries[first.name] > self.primaries[second.name]:
+            first, second = second, first  # the primaries of two hosts are crossed: each replays for the other
         return chosen(first, second, witness=witness, spec=spec)
 
     def _hosts_at(self, host: FleetHost) -> set[str]:
         """Hosts that are the same machine as one."""
         return {name for name, peer in self.hosts.items() if peer.spec.address == host.spec.address}
+
+    def _full_hosts(self, witness_hosts: set[str]) -> set[str]:
+        """Hosts with sides of as many pairs as are advised. Raises FleetError where fewer than two others are left."""
+        full = {name for name, count in self.sides.items() if count >= MOST_PAIRS}
+        free = [name for name in self.dealer.rooms if name not in full | witness_hosts]
+        if full and len({self.hosts[name].spec.address for name in free}) < 2:
+            raise FleetError(
+                f"{', '.join(sorted(full))} have sides of {MOST_PAIRS} pairs each, and more disturb each other. Add a "
+                "host of role `system`, or name two hosts with `host=A+B`."
+            )
+        return full
 
     def settle(self, together: str, specs: Sequence[MachineSpec]) -> None:
         """Chooses the host of machines that come together before the first is made. Raises FleetError."""

@@ -12,7 +12,8 @@ from loadstone.fleet.dealing import Dealer, Room
 from loadstone.fleet.fake import FakeFleet
 from loadstone.fleet.open import OpenFleet
 from loadstone.fleet.pairs.carrying import HOLE, PIECE, fetched, offered
-from loadstone.fleet.pairs.spread import SpreadPair
+from loadstone.fleet.pairs.requests import HalfFacts
+from loadstone.fleet.pairs.spread import SpreadPair, advise
 from loadstone.fleet.reserved import FleetHost
 from loadstone.fleet.routes import block_of, wide_block
 from loadstone.model.fleet import Dealing, FleetSpec, HostSpec
@@ -55,6 +56,27 @@ def test_halves_are_dealt_to_two_hosts_apart_from_the_witness() -> None:
     assert homes(spread, "platform=pair,host=s3+s1") == ["s3", "s1", "w1"]
     assert homes(spread, "platform=pair,host=s2") == ["s2"]
     assert homes(spread, "platform=container,host=s2") == ["s2"]
+
+
+def test_the_primaries_of_two_hosts_are_crossed_and_each_has_four_pairs_at_most() -> None:
+    two = fleet({"s1": "system", "s2": "system", "w1": "witness"})
+    assert [homes(two, "platform=pair")[:2] for _ in range(4)] == [["s1", "s2"], ["s2", "s1"]] * 2
+    with pytest.raises(FleetError, match="s1, s2 have sides of 4 pairs each"):
+        homes(two, "platform=pair")
+    assert homes(two, "platform=pair,host=s1+s2") == ["s1", "s2", "w1"]
+
+
+def test_a_host_with_four_pairs_is_left_out_while_two_others_are_free() -> None:
+    three = fleet(ROLES)
+    for _ in range(4):
+        homes(three, "platform=pair,host=s1+s2")
+    assert homes(three, "platform=container") == ["s1"], "other machines still come there"
+    with pytest.raises(FleetError, match="s1, s2 have sides"):
+        homes(three, "platform=pair")
+    four = fleet({**ROLES, "s4": "system"})
+    for _ in range(4):
+        homes(four, "platform=pair,host=s1+s2")
+    assert set(homes(four, "platform=pair")) == {"s3", "s4", "w1"}
 
 
 def test_the_halves_of_a_tiles_pairs_begin_where_the_tile_is() -> None:
@@ -154,3 +176,38 @@ def test_files_come_whole_with_their_holes_and_to_the_pairs_own_hosts_alone(tmp_
     assert into.read_bytes() == content
     assert into.stat().st_blocks * 512 < len(content) - 2 * PIECE + 4 * HOLE
     assert not (tmp_path / "stolen").exists() and not (tmp_path / "late").exists()
+
+
+def facts_of(processor: str, clock_mhz: float, link_mbit_per_s: int) -> HalfFacts:
+    """A host of these properties."""
+    same = dict.fromkeys(("folder", "tap", "image", "kernel", "address", "mac", "gateway", "build"), "")
+    return HalfFacts(
+        **same,
+        is_locked=True,
+        disk_mib=0,
+        is_known=True,
+        processor=processor,
+        clock_mhz=clock_mhz,
+        link_mbit_per_s=link_mbit_per_s,
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "advice"),
+    [
+        (("E5440", 2400.0, 1000), {}),
+        (("E5440", 0.0, 0), {}),
+        (("X5365", 2800.0, 1000), {"advice": "processor models: differ: E5440, X5365"}),
+        (
+            ("E5440", 2399.0, 100),
+            {
+                "advice": "clocks: 2399 to 2800 MHz, more than 400 apart: the slower side lags; "
+                "links: s2 100 Mbit/s: less than 1000 Mbit/s, so the log may fill it"
+            },
+        ),
+    ],
+)
+def test_hosts_whose_processors_or_links_differ_from_the_advice_are_named(
+    other: tuple[str, float, int], advice: dict[str, str]
+) -> None:
+    assert advise({"s1": facts_of("E5440", 2800.0, 1000), "s2": facts_of(*other)}) == advice

@@ -1,6 +1,7 @@
 """When a pair makes a side that follows, and when it must not touch any."""
 
 import asyncio
+import signal
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -127,6 +128,40 @@ def test_the_status_says_protected_only_while_both_agents_do(
     serving: SaidSide, follower: SaidSide, status: str
 ) -> None:
     assert status_of(pair_of(serving, follower)) == status
+
+
+@dataclass(eq=False)
+class MovableSide(SaidSide):
+    """A side whose machine may be killed, which the side that follows hears of."""
+
+    follower: "MovableSide | None" = None
+
+    async def signal(self, number: signal.Signals, *parts: str) -> None:
+        assert (number, parts) == (signal.SIGKILL, ("machine",))
+        self.is_up = False
+        assert self.follower is not None
+        self.follower.said.append("live")
+
+    async def event(self, name: str) -> None:
+        assert self.said[-1] == name
+
+
+def test_a_moved_primary_leaves_its_place_to_the_secondary_and_another_one_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    secondary = MovableSide(["ready", "follows"])
+    primary = MovableSide(["ready", "protected"], follower=secondary)
+    pair = pair_of(primary, secondary)
+
+    async def protect() -> float:
+        assert pair.serving is cast(Side, secondary)
+        return 0.25
+
+    monkeypatch.setattr(pair, "_protect", protect)
+    assert asyncio.run(pair.move_primary()) == 0.25
+    assert not primary.is_up
+    with pytest.raises(PlatformError, match="is not protected, so no side can take over"):
+        asyncio.run(pair.move_primary())
 
 
 @pytest.mark.parametrize("fault", FaultKind)

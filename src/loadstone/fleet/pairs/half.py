@@ -25,7 +25,7 @@ from loadstone.platforms.pair.boot import BOOTED, boot
 from loadstone.platforms.pair.build import is_known_build, remember_build
 from loadstone.platforms.pair.command import PairLayout, RemotePeer, SideFiles
 from loadstone.platforms.pair.disk import PairDisk, PairSettings
-from loadstone.platforms.pair.fitness import may_lock_memory
+from loadstone.platforms.pair.fitness import clocks_mhz, link_speed, may_lock_memory, models
 from loadstone.platforms.pair.local_side import PairSide
 from loadstone.platforms.pair.record import ProcessRecord, read_sides
 from loadstone.platforms.registry import read_machine
@@ -163,6 +163,9 @@ class HostedHalf:
             disk_mib=disk.mib,
             build=await asyncio.to_thread(build_of_qemu),
             is_known=await asyncio.to_thread(is_known_build),
+            processor=next(iter(models()), ""),
+            clock_mhz=max(clocks_mhz(), default=0.0),
+            link_mbit_per_s=link_speed(self.address),
         )
 
     async def adopt(self) -> AdoptedHalf:

@@ -143,6 +143,12 @@ class HalfFacts:
     """QEMU's."""
     is_known: bool
     """Whether that build has passed the gate."""
+    processor: str = ""
+    """Model of its processors, as the kernel names it."""
+    clock_mhz: float = 0.0
+    """Highest clock of its processors; 0 where that is not known."""
+    link_mbit_per_s: int = 0
+    """Speed of the interface that the other hosts reach; 0 where that is not known."""
 
 
 class MakeHalf(ForHalf[HalfFacts], kind="make", timeout_s=HALF_S):

@@ -27,6 +27,7 @@ from loadstone.platforms.fabric import Member, WideNetwork, free_subnet
 from loadstone.platforms.kind import own_settings
 from loadstone.platforms.maker import MachineMaker
 from loadstone.platforms.pair.disk import Disks, PairSettings
+from loadstone.platforms.pair.fitness import slow_links, unlike
 from loadstone.platforms.pair.gate import pass_gate
 from loadstone.platforms.pair.machine import PairMachine, goes_on
 from loadstone.platforms.pair.side import Side
@@ -53,6 +54,14 @@ class Homes:
     def disclose(self) -> Json:
         """For the report."""
         return {"host": f"{self.first.name}+{self.second.name}", "witness": self.witness.name}
+
+
+def advise(halves: Mapping[str, HalfFacts]) -> Json:
+    """What had better be otherwise on the hosts of both sides, for status and report; nothing where all is well."""
+    clocks = [half.clock_mhz for half in halves.values() if half.clock_mhz]
+    found = unlike([half.processor for half in halves.values()], clocks)
+    found += slow_links({host: half.link_mbit_per_s for host, half in halves.items()})
+    return {"advice": "; ".join(f"{finding.matter}: {finding.detail}" for finding in found)} if found else {}
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,7 @@ class SpreadPair:
             await witness.ask(KillWitness())
 
         async with goes_on(context, guest, booted, maker.make_secondary, lose_store) as machine:
+            machine.facts |= advise(facts)
             machine.facts.update({**self.homes.disclose, "addresses": machine.facts.pop("networks")})
             if not all(half.is_known for half in both):
                 await pass_gate(machine, both[0].build)

@@ -2,7 +2,7 @@
 
 import os
 import resource
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,8 @@ of 192 and of 512 MiB took 260 to 400 MiB more, the most after failovers.
 """
 MOST_PAIRS = 4
 """Pairs on a host beyond which VMware's best practices warn (docs/fault-tolerance.md)."""
+LEAST_LINK_MBIT_PER_S = 1000
+"""Speed of the link between both sides that VMware's best practices advise."""
 MOST_MHZ = 400
 """Difference of clocks beyond which they warn too."""
 LOCKING = 14
@@ -63,7 +65,7 @@ def findings(memory_mib: int, sides: int) -> list[FitnessFinding]:
             others // 2 < MOST_PAIRS,
             False,
         ),
-        *unlike(models(), [clock.max for clock in psutil.cpu_freq(percpu=True) or ()]),
+        *unlike(models(), clocks_mhz()),
     ]
 
 
@@ -78,6 +80,27 @@ def may_lock_memory() -> bool:
     capable = next((int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:")), 0)
     unlimited = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY
     return unlimited or bool(capable >> LOCKING & 1)
+
+
+def clocks_mhz() -> list[float]:
+    """Highest clock of each processor; none where that is not known."""
+    return [clock.max for clock in psutil.cpu_freq(percpu=True) or () if clock.max]
+
+
+def link_speed(address: str) -> int:
+    """Speed of the interface with this address, in Mbit/s; 0 where that is not known, as of virtual ones."""
+    speeds = psutil.net_if_stats()
+    for name, addresses in psutil.net_if_addrs().items():
+        if name in speeds and any(entry.address == address for entry in addresses):
+            return speeds[name].speed
+    return 0
+
+
+def slow_links(mbit_per_s: Mapping[str, int]) -> list[FitnessFinding]:
+    """Links between sides, by host, that are slower than advised."""
+    slow = [f"{host} {speed} Mbit/s" for host, speed in mbit_per_s.items() if 0 < speed < LEAST_LINK_MBIT_PER_S]
+    text = f"{', '.join(slow)}: less than {LEAST_LINK_MBIT_PER_S} Mbit/s, so the log may fill it"
+    return [FitnessFinding("links", text, False, False)] if slow else []
 
 
 def models() -> list[str]:

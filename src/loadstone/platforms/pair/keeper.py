@@ -32,7 +32,13 @@ class Keeper:
         """Does what is asked, by its word. Raises PlatformError."""
         if do not in READING:
             self.used_s = time.monotonic()
-        commands = {"protect": self.protect, "unprotect": self.unprotect, "move": self.move, "end": self.end}
+        commands = {
+            "protect": self.protect,
+            "unprotect": self.unprotect,
+            "move": self.move,
+            "move-primary": self.move_primary,
+            "end": self.end,
+        }
         if do in commands:
             return await commands[do]()
         match do:
@@ -66,6 +72,11 @@ class Keeper:
         """Another secondary in place of this one."""
         await self.unprotect()
         return await self.protect()
+
+    async def move_primary(self) -> Json:
+        """The secondary in place of the primary, and another secondary."""
+        self._remember(may_be_kept=True)
+        return {"paused_s": await self.watch.machine.move_primary()}
 
     async def end(self) -> Json:
         """Ends the pair, shortly after the answer."""

@@ -166,6 +166,20 @@ class PairMachine(Guest):
             if follower is not None:
                 await follower.end()
 
+    async def move_primary(self) -> float:
+        """Has the secondary take over and makes another one; for how many seconds the machine stood still for that one.
+        Raises PlatformError where it is not protected.
+        """
+        async with self._changing:
+            primary, follower = self.serving, self.follower
+            if follower is None or not self.is_protected:
+                raise PlatformError(
+                    f"The pair {self.name} is not protected, so no side can take over from its primary."
+                )
+            await primary.signal(signal.SIGKILL, "machine")  # its agent tells the other at once
+            await follower.event("live")
+        return await self.protect()
+
     @property
     def comes_back(self) -> bool:
         """Whether it is restarted from its disk when both sides are gone."""
