@@ -15,7 +15,8 @@ from loadstone.tools.kinds.sysbench import SysbenchSettings
 from tests.places import DATA
 
 RECORDED = DATA / "tools"
-ANY = (ValueError, LookupError)
+TIMED, RUNTIME_S = 78_206, 5.001
+"""Requests and seconds of fio's recorded report."""
 
 
 def task(operation: str, folder: Path = Path(), **changes: object) -> ToolTask:
@@ -34,13 +35,15 @@ def recorded(name: str) -> ToolOutput:
     return printed((RECORDED / name).read_text())
 
 
-def in_documents(name: str) -> ToolOutput:
-    """fio's output, whose documents came a second apart."""
-    second, lines = 0, []
-    for text in (RECORDED / name).read_text().splitlines(keepends=True):
-        lines.append(ToolLine(float(second), text))
-        second += text.startswith("}")
-    return ToolOutput(lines)
+FIO_TIMES_S = (0.0, 0.0, 4.06, 6.01, 7.85, 7.86)
+"""When fio's first lines came; the report came with the last of them."""
+
+
+def fio_output(slower: float = 1.0) -> ToolOutput:
+    """fio's output on a machine whose clock is so many times slower than this host's."""
+    lines = (RECORDED / "fio.txt").read_bytes().decode().split("\n")
+    times_s = [*FIO_TIMES_S, *[FIO_TIMES_S[-1]] * len(lines)]
+    return ToolOutput([ToolLine(slower * at_s, f"{line}\n") for at_s, line in zip(times_s, lines, strict=False)][:-1])
 
 
 def test_iperf3_counts_whole_messages_of_the_seconds_that_are_not_omitted() -> None:
@@ -75,17 +78,35 @@ def test_iperf3s_own_error_is_the_reason_of_a_refusal() -> None:
         iperf3.KIND.figures(task("receive", settings=Iperf3Settings()), printed('{"error": "unable to connect"}'))
 
 
-def test_fio_counts_from_its_first_report_after_the_ramp_by_this_hosts_clock() -> None:
-    found = fio.KIND.figures(task("randread 2k"), in_documents("fio.txt"))
-    # Two reports of the ramp, then 116,720, 241,507 and 363,307 timed ones.
+def test_fio_counts_what_was_timed_after_its_ramp() -> None:
+    found = fio.KIND.figures(task("randread 2k"), fio_output())
     assert found.version == "fio-3.33"
-    assert [interval.amount.count for interval in found.intervals] == pytest.approx([124_787, 121_800], abs=10)
-    assert found.total.bytes == pytest.approx(2048 * found.total.count, rel=0.01)
-    assert (found.begin_s, found.steady_s) == (2.0, 2.0)
     timed = sum(found.total.times_us.values())
-    assert timed == found.total.count
+    assert timed == found.total.count == TIMED
+    assert found.total.bytes == pytest.approx(2048 * found.total.count, rel=0.01)
     mean_us = sum(time_us * number for time_us, number in found.total.times_us.items()) / timed
     assert mean_us == pytest.approx(1e6 * found.total.total_s / found.total.count, rel=0.02)
+
+
+def test_fios_rates_follow_this_hosts_clock_and_its_times_the_machines() -> None:
+    same, slow = (fio.KIND.figures(task("randread 2k"), fio_output(slower)) for slower in (1.0, 3.0))
+    # It ran for 5.0 of the 8.01 s between both readings of the machine's clock, which took this host 7.86 s.
+    assert same.steady_s == pytest.approx(RUNTIME_S * 7.86 / 8.01)
+    assert same.begin_s == pytest.approx(7.86 - same.steady_s)
+    assert slow.steady_s == pytest.approx(3 * same.steady_s)
+    assert slow.total == same.total
+
+
+def test_fios_progress_gives_each_second_its_share_of_all_requests() -> None:
+    found = fio.KIND.figures(task("randread 2k"), fio_output())
+    counts = [interval.amount.count for interval in found.intervals]
+    assert sum(counts) == TIMED
+    # 1,198, 2,109 and 22,000 requests a second when 1.1, 3.1 and 4.9 s were over.
+    assert counts == sorted(counts)
+    assert [interval.end_s for interval in found.intervals][-1] == pytest.approx(found.steady_s)
+    without = ToolOutput([line for line in fio_output().lines if "IOPS" not in line.text])
+    (whole,) = fio.KIND.figures(task("randread 2k"), without).intervals
+    assert whole.amount.count == TIMED
 
 
 def test_fio_that_fails_or_is_cut_off_is_refused_with_its_own_words() -> None:
@@ -93,8 +114,11 @@ def test_fio_that_fails_or_is_cut_off_is_refused_with_its_own_words() -> None:
         fio.KIND.figures(task("randread 2k"), printed("fio: bad option\nloadstone-exit 1\n"))
     with pytest.raises(ToolOutputError, match="ended before the tool"):
         fio.KIND.figures(task("randread 2k"), printed('{\n "jobs": []\n'))
-    with pytest.raises(ToolOutputError, match="0 reports"):
+    with pytest.raises(ToolOutputError, match="no report"):
         fio.KIND.figures(task("randread 2k"), printed("loadstone-exit 0\n"))
+    unclocked = ToolOutput([line for line in fio_output().lines if not line.text.startswith("uptime")])
+    with pytest.raises(ToolOutputError, match="0 lines with the machine's clock"):
+        fio.KIND.figures(task("randread 2k"), unclocked)
 
 
 def test_pgbench_counts_transactions_that_ended_in_the_steady_state(tmp_path: Path) -> None:

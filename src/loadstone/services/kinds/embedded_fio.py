@@ -10,13 +10,16 @@ FILE_MIB = 256
 RANDOM_MIB = 4
 """Random bytes that the file repeats: an emulated machine makes few a second, and no request is as long."""
 FIO_REQUEST = ("mode", "block", "threads", "lead", "steady")
+CLOCK_LINE = 'echo && echo "uptime $(cut -d " " -f 1 /proc/uptime)"'
+"""Prints the machine's clock on a line of its own: progress ends without one."""
 FIO_SCRIPT = (
-    f"{FIO} --name=loadstone --filename=data --size={FILE_MIB}M "
+    f"( {CLOCK_LINE}; {FIO} --name=loadstone --filename=data --size={FILE_MIB}M "
     '--rw="$mode" --bs="$block" --direct=1 --ioengine=psync --iodepth=1 --thread --numjobs="$threads" '
-    '--group_reporting --time_based --runtime="$steady" --ramp_time="$lead" --norandommap --eta=never '
-    "--status-interval=1 --output-format=json+"
+    '--group_reporting --time_based --runtime="$steady" --ramp_time="$lead" --norandommap '
+    "--eta=always --eta-newline=1 --output-format=json+ --output=report; "
+    f"code=$?; {CLOCK_LINE}; cat report; exit $code )"
 )
-"""Threads with one request each, past the page cache."""
+"""Threads with one request each, past the page cache; a line of progress each second, and one report."""
 
 
 def make_program(site: Site) -> Program:
