@@ -49,11 +49,15 @@ class Running:
         return service
 
     def processes(self) -> dict[str, int]:
-        """Process ids by role, as they are now: whoever serves in another's place has its role."""
+        """Process ids by role, as they are now: whoever serves in another's place has its role. All programs of a
+        virtual machine are one process of this host, which counts once.
+        """
         pids: dict[ProcessRole, int] = {}
         for process, machine in self.machines.items():
-            pids[process] = self.services[process].pid or machine.pid
-            pids |= {replace(process, companion=name): pid for name, pid in machine.companions.items()}
+            pid = self.services[process].pid
+            role = process if pid else ProcessRole(process.machine)
+            pids[role] = pid or machine.pid
+            pids |= {replace(role, companion=name): pid for name, pid in machine.companions.items()}
         return {str(process): pid for process, pid in pids.items() if pid}
 
     async def ready(self, machine: Machine, process: ProcessRole, command: list[str]) -> reference.Ready:

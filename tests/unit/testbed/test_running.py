@@ -1,0 +1,24 @@
+"""Which processes of this host belong to the services that run."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from loadstone.model.role import ProcessRole
+from loadstone.testbed.running import Running
+
+
+def running(pids: dict[str, int], machine_pid: int) -> Running:
+    """Programs of one machine with their processes on this host, 0 for those inside a virtual machine."""
+    machine = cast(Any, SimpleNamespace(pid=machine_pid, companions={"agent a": 8} if machine_pid else {}))
+    roles = {ProcessRole("database", program=program): pid for program, pid in pids.items()}
+    services = {role: cast(Any, SimpleNamespace(pid=pid)) for role, pid in roles.items()}
+    return Running(cast(Any, Path()), services, dict.fromkeys(roles, machine))
+
+
+def test_all_programs_of_a_virtual_machine_are_one_process_that_counts_once() -> None:
+    assert running({"": 0, "statistics": 0}, 7).processes() == {"database": 7, "database, agent a": 8}
+
+
+def test_programs_of_this_host_are_processes_of_their_own() -> None:
+    assert running({"": 5, "statistics": 6}, 0).processes() == {"database": 5, "database statistics": 6}
