@@ -168,6 +168,9 @@ RULES: Mapping[CheckId, Rule] = {
     CheckId.TRAILING: Rule(
         "answers with bytes behind their end", "answers", MOST, "0, or `limits.errors_pct`", FAIL, OURS
     ),
+    CheckId.SYSTEM_CPU: Rule(
+        "CPU of the system, in a search", "%", MOST, "`--below-cpu`", FAIL, "declared for a search"
+    ),
     CheckId.FURTHER_SOURCES: Rule(
         "connections from further source addresses", "connections", MOST, "0", NOTE, OURS
     ),

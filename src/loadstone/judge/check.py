@@ -56,6 +56,7 @@ TITLES = {
     CheckId.ACCEPTED_LATE: "connections accepted late",
     CheckId.RESENT: "requests dropped without a response and sent again",
     CheckId.TRAILING: "responses followed by extra bytes",
+    CheckId.SYSTEM_CPU: "CPU of the system under test",
     CheckId.FURTHER_SOURCES: "connections from further source addresses",
     CheckId.PARTS_DIED: "parts that died or were stopped",
     CheckId.WINDOWS_APART: "skew of the measured windows",

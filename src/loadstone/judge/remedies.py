@@ -253,6 +253,12 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "Find the program with `top` while no run is active, stop it and run again. Leave the processes of the run "
         "alone. Against steal, use another host. `--foreign-cpu` sets another limit, which the report discloses.",
     ),
+    CheckId.SYSTEM_CPU: Remedy(
+        "CPU of the system under test, in percent of what it has. Limit: `--below-cpu` of a search. For a machine of a "
+        "pair it is the CPU of the primary, without agents and secondary.",
+        "The load is larger than the one that the search is to find.",
+        "Nothing: the search continues at a smaller load.",
+    ),
     CheckId.FOREIGN_CPU_SAID: Remedy(
         "A note: other programs used some CPU, less than the limit.",
         "Background services.",

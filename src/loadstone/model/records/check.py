@@ -82,6 +82,7 @@ class CheckId(StrEnum):
     RESENT = "resent"
     TRAILING = "trailing"
     FURTHER_SOURCES = "further_sources"
+    SYSTEM_CPU = "system_cpu"
     PARTS_DIED = "parts_died"
     POWER_SAMPLES = "power_samples"
     WINDOWS_APART = "windows_apart"

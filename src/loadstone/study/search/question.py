@@ -124,7 +124,7 @@ def repeated(search: Search, peak: float, passes: Passes, chance: np.random.Gene
     """The peak that another search would find of a system that passes so."""
     # Not from the very beginning, since far from the edge nothing is left to chance; nor always from the same load.
     start = search.rounded(peak * chance.uniform(0.75, 0.95))
-    repetition = replace(search, start=start, prefix="", settings={})
+    repetition = replace(search, start=start, prefix="", settings={}, below_cpu_pct=None)
     played: list[RunSummary] = []
     while (request := repetition.next(played)) is not None:
         verdict = Verdict.PASS if passes(request.load) else Verdict.FAIL

@@ -47,6 +47,17 @@ class SearchOptions(StudySection):
         default=None, description="the largest load to try"
     )
 
+    below_cpu_pct: Annotated[
+        Percent | None,
+        Flag(
+            "Largest CPU use of the system under test, in % of its CPU. Default: none, only rules limit the load.",
+            name="--below-cpu",
+            kind=float,
+            min=1,
+            max=100,
+        ),
+    ] = Field(default=None, description="largest CPU use of the system under test, in %")
+
     @property
     def brings_load(self) -> bool:
         """It finds it."""
@@ -64,4 +75,5 @@ def make_search(options: SearchOptions, workload: str, profile: Profile) -> Sear
         width=(options.width_pct / 100) if options.width_pct else WIDTH.get(profile.name.split()[0], 0.01),
         verify=options.verify,
         most=min(options.most or ceiling, ceiling),
+        below_cpu_pct=options.below_cpu_pct,
     )

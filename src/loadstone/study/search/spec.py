@@ -25,6 +25,8 @@ class SearchSpec:
     """Relative width of the bracket at which to stop narrowing."""
     verify: int = 3
     most: float = MOST_SESSIONS
+    below_cpu_pct: float | None = None
+    """Largest CPU use of the system under test, in percent; None where only rules limit the load."""
     prefix: str = ""
     """Begins the keys of its runs, where a study makes several searches."""
     seed: int = 0

@@ -13,6 +13,7 @@ from loadstone.model.records.check import CheckId, Weight
 from loadstone.model.records.verdict import Verdict
 from loadstone.study.bottleneck import common
 from loadstone.study.search.answer import BrokenRule, LimitedBy, LoadStanding
+from loadstone.study.search.cpu_limit import limit_cpu
 from loadstone.study.search.spec import SearchSpec
 from loadstone.study.summary import Purpose, RunSummary
 
@@ -33,7 +34,7 @@ class SearchState:
 
     def __init__(self, search: SearchSpec, runs: Sequence[RunSummary]) -> None:
         self.search = search
-        self.runs = runs
+        self.runs = runs = [limit_cpu(run, search.below_cpu_pct) for run in runs]
         self.counted = [run for run in runs if _counts(run)]
         self._by_load = defaultdict[float, list[RunSummary]](list)
         for run in runs:
