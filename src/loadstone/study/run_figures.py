@@ -1,7 +1,7 @@
 """Figures of a run beyond its metrics: by kind of operation, by process, of its log. Pure."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
 
 from loadstone.judge.usage import outside_views, tree_usage
@@ -59,6 +59,8 @@ class PairLog:
     """Median time for which outputs were held."""
     held_p99_ms: float | None
     slowed_pct: float | None
+    mbit_per_s_by_kind: Mapping[str, float] = field(default_factory=dict)
+    """Log by the kind of its events; empty in older answers."""
 
 
 def compute_operation_times(iterations: Sequence[Iteration]) -> dict[str, OperationTimes]:
@@ -108,8 +110,17 @@ def compute_log(iterations: Sequence[Iteration]) -> PairLog | None:
     log, wire = (_growth(samples, name) for name in (pair_status.LOG_BYTES, pair_status.WIRE_BYTES))
     if log is None or wire is None:
         return None
-    named = (pair_status.LAG_MS, pair_status.HELD_MS, pair_status.HELD_TAIL_MS, pair_status.SLOWED_PCT)
-    return PairLog(log * MBIT_PER_BYTE, wire * MBIT_PER_BYTE, *(_level(samples, name) for name in named))
+    each = {kind: _growth(samples, pair_status.log_counter(kind)) for kind in pair_status.LOG_KINDS}
+    by_kind = {kind: rate * MBIT_PER_BYTE for kind, rate in each.items() if rate is not None}
+    return PairLog(
+        log_mbit_per_s=log * MBIT_PER_BYTE,
+        wire_mbit_per_s=wire * MBIT_PER_BYTE,
+        lag_ms=_level(samples, pair_status.LAG_MS),
+        held_ms=_level(samples, pair_status.HELD_MS),
+        held_p99_ms=_level(samples, pair_status.HELD_TAIL_MS),
+        slowed_pct=_level(samples, pair_status.SLOWED_PCT),
+        mbit_per_s_by_kind=by_kind,
+    )
 
 
 def _growth(samples: Sequence[Sample], name: str) -> float | None:

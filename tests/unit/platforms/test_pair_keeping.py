@@ -243,3 +243,11 @@ def test_a_small_lag_of_the_guests_clock_is_corrected_and_a_large_one_reported(
     )
     rows = status_rows({**figures, "status": "protected", "failures": [], "clock_ahead_s": pair.clock_ahead_s})
     assert ("guest clock", text) in rows
+
+
+def test_the_log_of_a_status_is_split_by_what_its_events_are_about() -> None:
+    figures: dict[str, Any] = dict.fromkeys(("lag_ms", "slowed_pct", "held_ms", "serving", "secondary"))
+    kinds = {"network": 0.5, "disk": 0.0, "clock": 0.0625}
+    log = {"log_mbit_per_s": 0.5625, "log_mbit_per_s_by_kind": kinds}
+    rows = status_rows({**figures, **log, "status": "protected", "failures": []})
+    assert ("log", "0.5625 Mbit/s: network 0.5000, clock 0.0625") in rows

@@ -12,15 +12,16 @@ from loadstone.judge.remedies import REMEDIES
 from loadstone.model.numbers import number, rounded
 from loadstone.model.records.check import Outcome
 from loadstone.model.records.manifest import HELD_CURVE, MachineFacts, Status
-from loadstone.page.blocks import Gallery
+from loadstone.page.blocks import Gallery, Row, Table
 from loadstone.page.plot import PercentilePlot
 from loadstone.report.build import Format, trusted, write_report
 from loadstone.report.charts import MOST_POINTS, _thinned
 from loadstone.report.section import ReportContext
-from loadstone.report.sections import held_outputs
+from loadstone.report.sections import held_outputs, pair_log
 from loadstone.run.judging import judge
 from loadstone.store.folder import Seal, SealState
 from loadstone.store.read import read_result, read_verdict
+from loadstone.study.run_figures import PairLog
 from tests.places import PROJECT
 from tests.records import interval, result_folder
 
@@ -77,6 +78,19 @@ def test_how_long_a_pair_held_its_outputs_is_a_picture(broken_off: Path) -> None
     assert [(row["series"], row["value"]) for row in rows] == [("web", 0.0002), ("web", 0.0004), ("web", 0.007)]
     assert [row["beyond"] for row in rows] == pytest.approx([0.5, 0.1, 0.05])
     assert not list(held_outputs.blocks(ReportContext(result, seal, has_pictures=False)))
+
+
+def test_the_log_of_a_pair_is_a_row_of_kinds() -> None:
+    log = PairLog(3.0, 1.5, None, None, None, None, {"network": 2.0, "clock": 1.0})
+    heading, table, note = pair_log.build_table({"support": log})
+    assert isinstance(table, Table)
+    assert [column.title.split("\n")[0] for column in table.columns] == ["workload", "log", "network", "clock", "wire"]
+    assert [row.cells for row in table.rows if isinstance(row, Row)] == [["support", "3", "2", "1", "1.5"]]
+
+
+def test_a_result_without_a_pair_has_no_table_of_logs(broken_off: Path) -> None:
+    context = ReportContext(read_result(broken_off), Seal(SealState.INTACT, covers_verdict=True), has_pictures=True)
+    assert not list(pair_log.blocks(context))
 
 
 def test_numbers_are_written_for_people() -> None:

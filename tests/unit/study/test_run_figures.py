@@ -3,7 +3,7 @@
 import pytest
 
 from loadstone.model.records.events import EVENT_SCHEMA, PartNames, Start
-from loadstone.model.records.pair_status import HELD_MS, LAG_MS, LOG_BYTES, PAIR, WIRE_BYTES
+from loadstone.model.records.pair_status import HELD_MS, LAG_MS, LOG_BYTES, PAIR, WIRE_BYTES, log_counter
 from loadstone.model.records.result import Iteration, IterationRecords, PhaseLengths
 from loadstone.model.records.sample import MachineViews, OutsideView, Sample, ServiceSample, TreeUse
 from loadstone.study.run_figures import compute_log, compute_operation_times, compute_process_uses, compute_traffic
@@ -18,7 +18,8 @@ def sample(second: float, mbit_per_s: float, *, is_pair: bool = True) -> Sample:
     bytes_per_s = mbit_per_s * 1e6 / 8
     line = {"bytes_recv_per_s": bytes_per_s, "packets_recv_per_s": bytes_per_s / 500}
     outside = OutsideView({}, {"read_bytes_per_s": 3e6}, {"public": line}, None)
-    status = ServiceSample({LAG_MS: second, HELD_MS: 1.5}, {LOG_BYTES: bytes_per_s, WIRE_BYTES: bytes_per_s / 2})
+    counters = {LOG_BYTES: bytes_per_s, WIRE_BYTES: bytes_per_s / 2, log_counter("network"): 0.75 * bytes_per_s}
+    status = ServiceSample({LAG_MS: second, HELD_MS: 1.5}, counters)
     return Sample(
         unix_s=BEGIN_S + second,
         seconds=1.0,
@@ -50,6 +51,7 @@ def test_a_pairs_log_and_lag_are_means_over_the_steady_state() -> None:
     assert (log.log_mbit_per_s, log.wire_mbit_per_s) == (pytest.approx(16.0), pytest.approx(8.0))
     assert (log.lag_ms, log.held_ms) == (4.0, 1.5)
     assert (log.held_p99_ms, log.slowed_pct) == (None, None)
+    assert log.mbit_per_s_by_kind == {"network": pytest.approx(12.0)}
 
 
 def test_a_run_without_a_pair_has_no_log() -> None:

@@ -15,5 +15,6 @@ def read_figures(metrics: Json, guest_lag_s: float | None = None) -> MachineStat
     now |= {} if guest_lag_s is None else {pair_status.GUEST_LAG_MS: 1000 * guest_lag_s}
     held = metrics["held_ms"]
     now |= {pair_status.HELD_MS: held["p50"], pair_status.HELD_TAIL_MS: held["p99"]}
-    counters = (pair_status.LOG_BYTES, pair_status.WIRE_BYTES)
-    return MachineStatus(now, {name: float(metrics[name]) for name in counters})
+    counters = {name: float(metrics[name]) for name in (pair_status.LOG_BYTES, pair_status.WIRE_BYTES)}
+    by_kind = metrics.get("log_bytes_by_kind", {}).items()
+    return MachineStatus(now, counters | {pair_status.log_counter(kind): float(counted) for kind, counted in by_kind})

@@ -32,6 +32,7 @@ class StatusWatch:
             "serving": self._side(serving),
             "secondary": None if follower is None else self._side(follower),
             "log_mbit_per_s": serving.metrics.get("log_mbit_per_s"),
+            "log_mbit_per_s_by_kind": serving.metrics.get("log_mbit_per_s_by_kind"),
             "clock_ahead_s": self.machine.clock_ahead_s,
             **held_figures({} if follower is None else serving.metrics),
             "failures": list(self.machine.failures),
@@ -73,7 +74,9 @@ def status_rows(looked: Mapping[str, Any]) -> list[tuple[str, str]]:
         if side is not None:
             rows.append((role, f"{side['name']} on {side['place']}{_use(side)}"))
     rows.append(("lag", _with_unit(looked["lag_ms"], "ms")))
-    rows.append(("log", _with_unit(looked["log_mbit_per_s"], "Mbit/s", 4)))
+    by_kind = (looked.get("log_mbit_per_s_by_kind") or {}).items()
+    kinds = ", ".join(f"{kind} {rate:.4f}" for kind, rate in by_kind if rate)
+    rows.append(("log", _with_unit(looked["log_mbit_per_s"], "Mbit/s", 4) + (f": {kinds}" if kinds else "")))
     round_trip_ms = looked.get("round_trip_ms")
     rows.append(("round trip", _with_unit(round_trip_ms, "ms", 2) + _advice(round_trip_ms)))
     rows.append(("guest clock", _clock(looked.get("clock_ahead_s"))))

@@ -126,6 +126,10 @@ def _mean_log(runs: Sequence[RunSummary]) -> PairLog | None:
         compute_mean(log.held_ms for log in known),
         compute_mean(log.held_p99_ms for log in known),
         compute_mean(log.slowed_pct for log in known),
+        {
+            kind: compute_mean(log.mbit_per_s_by_kind.get(kind) for log in known) or 0.0
+            for kind in dict.fromkeys(kind for log in known for kind in log.mbit_per_s_by_kind)
+        },
     )
 
 

@@ -10,7 +10,7 @@ from loadstone.page.plot import DifferencePlot, PairedBarPlot
 from loadstone.study.difference import ComparedMetric, FoundDifference
 from loadstone.study.kinds.protection.answer import BothTimes, ProtectionAnswer
 from loadstone.study.metrics import METRICS
-from loadstone.study.run_figures import ProcessUse
+from loadstone.study.run_figures import PairLog, ProcessUse
 from loadstone.study.summary import RunSummary
 
 NOTE = (
@@ -21,6 +21,12 @@ NOTE = (
 PROCESS_NOTE = (
     "The process with the machine's name is the primary, `machine` the secondary. Each side has an agent. Cores and "
     "memory are means over the steady states."
+)
+KIND_COLUMNS = (Column("log", ColumnKind.TEXT), Column("Mbit/s"), Column("share\n%"))
+KIND_NOTE = (
+    "Log of the steady state by what its events are about: received packets, disk requests that were done (with the "
+    "data that a shared disk's reads bring), clocks and timers, interrupts. The number of instructions before an event "
+    "counts with the event."
 )
 ALONE_TITLE, PROTECTED_TITLE = "without protection", "with protection"
 
@@ -103,6 +109,9 @@ def build_blocks(answer: ProtectionAnswer, workload: StudiedWorkload, runs: Sequ
         yield Gallery([*figures, *_process_figures(answer)])
     if answer.operations:
         yield Table(_operation_columns(), [_operation_row(*item) for item in answer.operations.items()])
+    if answer.log is not None and answer.log.mbit_per_s_by_kind:
+        yield Table(list(KIND_COLUMNS), list(_kind_rows(answer.log)))
+        yield Paragraph(KIND_NOTE, Tone.QUIET)
     if answer.processes:
         yield Table(_process_columns(), list(_process_rows(answer)))
         yield Paragraph(PROCESS_NOTE, Tone.QUIET)
@@ -151,6 +160,12 @@ def _operation_row(name: str, both: BothTimes) -> Row:
 
 def _ms(seconds: float | None) -> str:
     return three_digits(None if seconds is None else 1000 * seconds)
+
+
+def _kind_rows(log: PairLog) -> Iterator[Row]:
+    for kind, rate in log.mbit_per_s_by_kind.items():
+        share = rate / log.log_mbit_per_s if log.log_mbit_per_s else None
+        yield Row([kind, three_digits(rate), number(None if share is None else 100 * share, 1)])
 
 
 def _process_columns() -> list[Column]:
