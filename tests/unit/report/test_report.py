@@ -82,7 +82,7 @@ def test_how_long_a_pair_held_its_outputs_is_a_picture(broken_off: Path) -> None
 
 def test_the_log_of_a_pair_is_a_row_of_kinds() -> None:
     log = PairLog(3.0, 1.5, None, None, None, None, {"network": 2.0, "clock": 1.0})
-    heading, table, note = pair_log.build_table({"support": log})
+    _heading, table, _note = pair_log.build_table({"support": log})
     assert isinstance(table, Table)
     assert [column.title.split("\n")[0] for column in table.columns] == ["workload", "log", "network", "clock", "wire"]
     assert [row.cells for row in table.rows if isinstance(row, Row)] == [["support", "3", "2", "1", "1.5"]]
