@@ -164,8 +164,8 @@ def _with_front_threads(spec: RunSpec) -> RunSpec:
 def _refuse_copies(spec: RunSpec, role: str, number: str, field: str) -> None:
     """Raises UsageError where the setting of a copy would replace the one of its role that is varied."""
     for selector, settings in spec.placement.roles.items():
-        copy, other = split_selector(selector)
-        if not number and copy and other == role and field in settings:
+        copy, role_of_copy = split_selector(selector)
+        if not number and copy and role_of_copy == role and field in settings:
             reason = f"`{selector}.{field}` is set and has priority"
             raise UsageError(f"`machine.{role}.{field}` cannot be varied: {reason}. Remove `{selector}.{field}`.")
 

@@ -3,13 +3,11 @@
 from loadstone.topologies.shared import DATABASE
 from loadstone.topologies.topology import Topology, TopologyRole
 
-DEALERS_PER_RATE = 10
-"""Dealers of each unit of injection rate (docs/consolidation.md, Application server)."""
 TOPOLOGY = Topology(
     need="application",
     rank=20,
     front=TopologyRole(name="app", service="dealership", choice="service", settings=("tuning",)),
     peers=(DATABASE,),
     ledgers=("orders", "work_orders"),
-    users_per_rate=DEALERS_PER_RATE,
+    users_per_rate=10,  # dealers (docs/consolidation.md, Application server)
 )

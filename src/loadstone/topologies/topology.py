@@ -88,6 +88,10 @@ class Topology:
         """All roles, the front first and the load balancer last."""
         return (self.front, *self.peers, *([self.balancer] if self.balancer else []))
 
+    def count_users(self, rate: int) -> int:
+        """Returns the users that so many units of injection rate stand for."""
+        return rate * (self.users_per_rate or 1)
+
     @property
     def choices(self) -> frozenset[str]:
         """Names of the choices that apply to it."""

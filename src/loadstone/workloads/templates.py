@@ -39,14 +39,14 @@ def value_names(values: dict[str, Value]) -> Iterable[str]:
 
 
 def list_known_names(workload: Workload) -> set[str]:
-    """Names that texts of a workload may refer to: generated, extracted from answers, or set."""
+    """Returns the names that texts of a workload may refer to: generated, extracted from answers, or set."""
     states = workload.mix.states.values() if workload.mix is not None else ()
     set_names = {name for state in states for name in state.set}
     return {*value_names(workload.values), *list_extracted_names(workload), *set_names}
 
 
 def list_extracted_names(workload: Workload) -> set[str]:
-    """Names of what is known from answers: extracted from them, or set after them."""
+    """Returns the names of what is known from answers: extracted from them, or set after them."""
     requests = [request for operation in workload.operations.values() for request in (operation, *operation.around)]
     return {extract.value for request in requests for extract in request.extract} | {
         name for request in requests for name in request.set

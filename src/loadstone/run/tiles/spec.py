@@ -26,7 +26,7 @@ from loadstone.run.seeds import seed_of_tile
 from loadstone.run.spec import DeploymentSpec
 from loadstone.testbed.tiles import EMBEDDED_SERVICES, TilesSystem
 from loadstone.testbed.up import TileUp
-from loadstone.topologies.dealership import DEALERS_PER_RATE
+from loadstone.topologies import dealership
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares
 
@@ -164,7 +164,7 @@ def parts_of_tile(spec: TilesSpec, load_of: TileLoad) -> tuple[WorkloadLoad, ...
             TileLoadKind.DEALERS,
             Role.APP,
             load("dealership"),
-            load_of.share(DEALERS_PER_RATE * loads.injection_rate),
+            load_of.share(dealership.TOPOLOGY.count_users(loads.injection_rate)),
             curve,
         ),
         (

@@ -28,7 +28,7 @@ class LenientModel(BaseModel):
 
 
 def keep_pairs(value: Any) -> Any:
-    """Headers and fields: entries that are none are left out; some recorders write a table instead of a list."""
+    """Returns headers and fields: entries that are none are left out; some recorders write a table."""
     if isinstance(value, dict):
         value = [{"name": name, "value": value} for name, value in value.items()]
     if not isinstance(value, list):
@@ -37,17 +37,17 @@ def keep_pairs(value: Any) -> Any:
 
 
 def write_text(value: Any) -> Any:
-    """A text; a body that a recorder has written as JSON instead is its JSON."""
+    """Returns a text; a body that a recorder has written as JSON instead is its JSON."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def keep_table(value: Any) -> Any:
-    """A table; an empty one for all else."""
+    """Returns a table; an empty one for all else."""
     return value if isinstance(value, dict) else {}
 
 
 def read_number(value: Any) -> float:
-    """A finite number; 0 for all else."""
+    """Returns a finite number; 0 for all else."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -56,7 +56,7 @@ def read_number(value: Any) -> float:
 
 
 def read_moment(value: Any) -> datetime | None:
-    """A moment; None for all else."""
+    """Returns a moment; None for all else."""
     try:
         return _MOMENT.validate_python(value)
     except ValidationError:

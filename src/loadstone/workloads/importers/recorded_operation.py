@@ -53,7 +53,7 @@ UNKNOWN_KIND = "application/octet-stream"
 
 
 def write_operation(page: Page, correlation: Correlation) -> dict[str, object]:
-    """The table of a page's operation."""
+    """Returns the table of a page's operation."""
     table = write_request(page, correlation)
     if extracts := correlation.extracts(page.name):
         table["extract"] = extracts
@@ -65,7 +65,7 @@ def write_operation(page: Page, correlation: Correlation) -> dict[str, object]:
 
 
 def write_request(page: Page, correlation: Correlation) -> dict[str, object]:
-    """What an operation sends, as workloads declare it."""
+    """Returns what an operation sends, as workloads declare it."""
     fill = partial(_filled, page, correlation)
     request, parts = page.first.request, page.first.parts
     table: dict[str, object] = {"method": page.first.method} if page.first.method != "GET" else {}
@@ -90,7 +90,7 @@ def write_request(page: Page, correlation: Correlation) -> dict[str, object]:
 
 
 def write_answer(page: Page) -> dict[str, object]:
-    """What the answers to a page are known by, and what it loads."""
+    """Returns what the answers to a page are known by, and what it loads."""
     table: dict[str, object] = {"redirects": page.redirects} if page.redirects else {}
     if page.statuses != {200}:
         table["status"] = sorted(page.statuses)
@@ -165,7 +165,7 @@ def _messages(page: Page, correlation: Correlation) -> Iterator[dict[str, str]]:
 
 
 def write_message(page: Page, number: int, message: HarMessage, correlation: Correlation) -> dict[str, str]:
-    """A message of a WebSocket as a step of its operation."""
+    """Returns a message of a WebSocket as a step of its operation."""
     if not message.is_text:
         return {"send_bytes": message.data}
     if text := correlation.text(page.name, message_leaf(number, "")):
@@ -248,14 +248,14 @@ def _filled_json(text: str, value_at: Callable[[str], str | None]) -> str:
 
 
 def write_path(entry: HarExchange, *, has_query: bool = True) -> str:
-    """As it was asked for; what cannot stand in a request is encoded."""
+    """Returns the path as it was requested; what cannot stand in a request is encoded."""
     parts = entry.parts
     query = f"?{parts.query}" if has_query and parts.query else ""
     return literal(encoded((parts.path or "/") + query))
 
 
 def write_embedded(entry: HarExchange) -> dict[str, object]:
-    """The table of a file that a page loads."""
+    """Returns the table of a file that a page loads."""
     table: dict[str, object] = {"path": _addressed(write_path(entry), entry.site)}
     if entry.response.status in REDIRECTS:
         table["status"] = [entry.response.status]
