@@ -12,7 +12,6 @@ from loadstone.measure.agent import checked
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import Criteria
 from loadstone.model.machine import MachineSpec
-from loadstone.model.profile import Phases
 from loadstone.model.records.manifest import Manifest, ProfileRecord
 from loadstone.model.system import Clock, Reference
 from loadstone.model.target import Target
@@ -21,17 +20,14 @@ from loadstone.model.workload import WEB_NEEDS, ServerNeeds, Workload
 from loadstone.platforms.cores import cores_taken
 from loadstone.run import preflight
 from loadstone.run.criteria import make_criteria
-from loadstone.run.deployment import AuditedSystem, Round, RoundJobs
+from loadstone.run.deployment import Round, RoundJobs
 from loadstone.run.disclosure import declarations, make_manifest, placement_record, system_record
 from loadstone.run.driver import check_plan
-from loadstone.run.executor import DriverJob
+from loadstone.run.driver_loads import DriverLoads, compile_loads
 from loadstone.run.plan import (
     LOGGED,
-    Json,
     Timing,
     WorkloadLoad,
-    aim_plan,
-    compile_plan,
     data_sessions,
     source_addresses,
     start_plan,
@@ -46,27 +42,8 @@ from loadstone.testbed.machines import PlannedMachine, planned_machines
 from loadstone.workloads import is_unchanged, load, shipped
 
 Parts = tuple[WorkloadLoad, ...]
-
-
-@dataclass(frozen=True)
-class RoundPlan:
-    """The plan of workloads that are played together, for any target and iteration."""
-
-    parts: Parts
-    phases: Phases
-    compiled: Json
-
-    def aim(self, targets: tuple[Target, ...]) -> Json:
-        """Returns the plan for the machines of the system. Raises UsageError when they lack a side."""
-        return aim_plan(self.compiled, [part.aim(targets) for part in self.parts], self.phases)
-
-
-def compile_round(spec: RunSpec, parts: Parts) -> RoundPlan:
-    """Compiles the plan of workloads that are played together. Raises UsageError."""
-    phases = spec.profile.phases
-    logged = LOGGED if spec.fault is not None else 0
-    timing = Timing(phases, threads=spec.threads, log_operations=logged)
-    return RoundPlan(parts, phases, compile_plan(parts, timing))
+FRONT = ""
+"""Role of the machines that all loads of a run go to."""
 
 
 @dataclass(frozen=True)
@@ -100,15 +77,18 @@ class WorkloadRun:
         self.plan_machines()
         for url in spec.agents:
             checked(url)
-        for plan in self.plans:
-            aimed = plan.aim(_placeholders(spec))
-            if not all(is_shipped(part.workload) for part in plan.parts):
+        for loads in self.loads:
+            aimed = loads.aim({FRONT: _placeholders(spec)})
+            if not all(is_shipped(part.workload) for part in loads.parts):
                 check_plan(start_plan(aimed, spec.seed))
 
     @cached_property
-    def plans(self) -> tuple["RoundPlan", ...]:
-        """The plans of all rounds, each compiled once. Raises UsageError."""
-        return tuple(compile_round(self.spec, parts) for parts in self.spec.rounds)
+    def loads(self) -> tuple[DriverLoads, ...]:
+        """The loads of all rounds, each compiled once. Raises UsageError."""
+        spec = self.spec
+        logged = LOGGED if spec.fault is not None else 0
+        timing = Timing(spec.profile.phases, threads=spec.threads, log_operations=logged)
+        return tuple(compile_loads(parts, timing) for parts in spec.rounds)
 
     def check_software(self) -> None:
         """Raises LoadstoneError where a machine of the run cannot have the programs of its service."""
@@ -175,8 +155,8 @@ class WorkloadRun:
         """Returns every iteration of every workload."""
         spec = self.spec
         return [
-            Round(spec.profile.phases, partial(_jobs, spec, plan, iteration), _beginning(spec, plan.parts, iteration))
-            for plan in self.plans
+            Round(spec.profile.phases, partial(_jobs, spec, loads, iteration), _beginning(spec, loads.parts, iteration))
+            for loads in self.loads
             for iteration in range(1, spec.profile.iterations + 1)
         ]
 
@@ -222,19 +202,14 @@ def _notices(spec: RunSpec, target: Target) -> Iterator[str]:
         )
 
 
-def _jobs(spec: RunSpec, plan: RoundPlan, iteration: int, testbed: Testbed, folder: ResultFolder) -> RoundJobs:
+def _jobs(spec: RunSpec, loads: DriverLoads, iteration: int, testbed: Testbed, folder: ResultFolder) -> RoundJobs:
     """Returns the driver of one iteration, and the application where workloads want it audited."""
-    parts = plan.parts
-    folders = {part.workload.name: folder.run(part.workload.name, iteration) for part in parts}
-    audited = {
-        part.workload.header.audit: folders[part.workload.name]
-        for part in parts
-        if part.workload.header.audit is not None and isinstance(spec.system, Reference)
-    }
-    tool = make_tool_job(spec, parts[0], testbed.targets, folders[parts[0].workload.name])
-    started = start_plan(plan.aim(testbed.targets), seed_of_iteration(spec.seed, iteration))
-    job = DriverJob(" + ".join(folders), started, folders, tool=tool)
-    return RoundJobs([job], [AuditedSystem(testbed.targets[0], audited)] if audited else [])
+    targets, first = {FRONT: testbed.targets}, loads.parts[0]
+    name = " + ".join(part.label for part in loads.parts)
+    job = loads.prepare(name, targets, seed_of_iteration(spec.seed, iteration), folder, iteration)
+    tool = make_tool_job(spec, first, testbed.targets, job.folders[first.label])
+    audits = loads.list_audits(job, targets) if isinstance(spec.system, Reference) else []
+    return RoundJobs([replace(job, tool=tool)], audits)
 
 
 def _beginning(spec: RunSpec, parts: Parts, iteration: int) -> Beginning:

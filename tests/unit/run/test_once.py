@@ -15,7 +15,7 @@ from loadstone.model.records.result import PhaseLengths
 from loadstone.model.system import Clock, Reference, Station, System
 from loadstone.model.target import Target
 from loadstone.model.workload.values import Unique
-from loadstone.run import workload_run
+from loadstone.run import driver_loads
 from loadstone.run.executor import RecordWriter
 from loadstone.run.plan import Timing, WorkloadLoad, compile_plan, start_plan
 from loadstone.run.runner import check
@@ -64,7 +64,7 @@ def prepared_plans(spec: RunSpec, targets: tuple[Target, ...]) -> list[dict[str,
 def test_the_plan_of_a_round_is_compiled_once_for_its_check_and_all_iterations(
     tmp_path: Path, count_calls: Callable[[Any, str], Counted], system: System, clock: Clock
 ) -> None:
-    compiled = count_calls(workload_run, "compile_plan")
+    compiled = count_calls(driver_loads, "compile_plan")
     parts = tuple(WorkloadLoad(load(name), Population(5)) for name in ("banking", "support"))
     profile = replace(PROFILES["demo"], iterations=3)
     spec = RunSpec("x", parts, profile, 1, 1, system, tmp_path, clock=clock)

@@ -13,12 +13,16 @@ from loadstone.model.figures import Audit
 from loadstone.model.load import Population
 from loadstone.model.machine import MachineSpec
 from loadstone.model.records.check import Outcome
+from loadstone.model.target import Target
 from loadstone.model.tile import Role, read_tile
 from loadstone.platforms.registry import read_machine
 from loadstone.run.criteria import mean_pause_s
-from loadstone.run.tiles.spec import TilesSpec, find_tile, parts_of_tile, plan_of, shipped_tiles, tile_loads
+from loadstone.run.tiles.spec import TilesSpec, find_tile, parts_of_tile, shipped_tiles, tile_loads
 from loadstone.run.tiles.tile_run import TilesRun, describe_placement
+from loadstone.store.folder import ResultFolder
+from loadstone.testbed import Testbed
 from loadstone.testbed.tiles import TilesSystem, describe_machines
+from loadstone.testbed.up import TileUp
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares
 from tests.places import DATA, PROJECT
@@ -86,11 +90,19 @@ def test_tiles_do_not_peak_together_and_each_has_whole_periods() -> None:
     assert shifts == [0, 400, 800]
 
 
-def test_every_plan_names_its_own_parts_and_has_its_own_seed() -> None:
+def test_every_plan_names_its_own_parts_and_has_its_own_seed(tmp_path: Path) -> None:
     many = order(2)
-    plans = [plan_of(many, one.number, parts_of_tile(many, one)[1:3], None) for one in many.loads]
-    assert [plan["name"] for plan in plans] == ["tile1-dealers-tile1-lines", "tile2-dealers-tile2-lines"]
-    assert plans[0]["seed"] != plans[1]["seed"]
+    target = Target.parse(["http://h:1"])
+    up = tuple(TileUp(number, dict.fromkeys(Role, target)) for number in (1, 2))
+    deployment = TilesRun(many)
+    folder = ResultFolder.create(tmp_path, deployment.declare_manifest())
+    jobs = deployment.plan_rounds()[0].prepare(Testbed((), "fake", tiles=up), folder).jobs
+    folder.release()
+    assert [job.plan["name"] for job in jobs[1::4]] == ["tile1-dealers-tile1-lines", "tile2-dealers-tile2-lines"]
+    assert [job.role for job in jobs[:2]] == ["tile1-web-driver", "tile1-app-driver"]
+    assert len({job.plan["seed"] for job in jobs[:4]}) == 1
+    assert jobs[0].plan["seed"] != jobs[4].plan["seed"]
+    assert [job.after_s for job in (jobs[0], jobs[4])] == [0, many.stagger_s]
 
 
 def test_downloads_of_a_tile_are_not_slowed_by_a_line() -> None:

@@ -21,11 +21,9 @@ from loadstone.model.workload import Published, Workload
 from loadstone.model.workload.values import TableValues
 from loadstone.platforms.registry import machine_kind
 from loadstone.run.criteria import mean_pause_s
-from loadstone.run.plan import LOGGED, Timing, WorkloadLoad, make_plan
-from loadstone.run.seeds import seed_of_tile
+from loadstone.run.plan import WorkloadLoad
 from loadstone.run.spec import DeploymentSpec
 from loadstone.testbed.tiles import EMBEDDED_SERVICES, TilesSystem
-from loadstone.testbed.up import TileUp
 from loadstone.topologies import dealership
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares
@@ -218,14 +216,6 @@ PLAYED_BY = {
     DriverRole.IDLE: (TileLoadKind.IDLE,),
 }
 """What each driver of a tile plays."""
-
-
-def plan_of(spec: TilesSpec, number: int, parts: tuple[WorkloadLoad, ...], up: TileUp | None) -> dict[str, object]:
-    """The plan of one driver; without targets where the tile is not up yet."""
-    logged = 0 if spec.fault is None else LOGGED
-    timing = Timing(spec.phases_of(number), seed_of_tile(spec.seed, number), 1, logged)
-    planned = [part.aim((up.targets[Role(part.role)],) if up else ()) for part in parts]
-    return make_plan(planned, timing)
 
 
 def _web(tile: Tile) -> Workload:

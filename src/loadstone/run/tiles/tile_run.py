@@ -1,6 +1,6 @@
 """A run of tiles as a deployment: six machines a tile, all loads at once in one measured window."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,20 +24,21 @@ from loadstone.model.selector import merge_roles
 from loadstone.model.tile import Role
 from loadstone.platforms.roles import refuse_unknown_roles
 from loadstone.run.criteria import make_criteria
-from loadstone.run.deployment import AuditedSystem, Round, RoundJobs
+from loadstone.run.deployment import Round, RoundJobs
 from loadstone.run.disclosure import declarations, machine_record, make_manifest, role_records
+from loadstone.run.driver_loads import RoleTargets, compile_loads
 from loadstone.run.executor import DriverJob, StartMode
-from loadstone.run.plan import Timing, make_plan
+from loadstone.run.plan import LOGGED, Timing
+from loadstone.run.seeds import seed_of_tile
 from loadstone.run.spec import Beginning
 from loadstone.run.tiles.spec import (
     PLAYED_BY,
     TilesSpec,
     maxima_of_tile,
     parts_of_tile,
-    plan_of,
     polling,
 )
-from loadstone.store.folder import ResultFolder, RunFolder
+from loadstone.store.folder import ResultFolder
 from loadstone.testbed import Testbed
 from loadstone.testbed.machines import PlannedMachine
 from loadstone.testbed.tiles import tiles_testbed
@@ -107,17 +108,16 @@ def _loaded(spec: TilesSpec, testbed: Testbed, folder: ResultFolder) -> RoundJob
 
 def _loaded_tile(spec: TilesSpec, tile: TileUp, folder: ResultFolder) -> RoundJobs:
     parts = parts_of_tile(spec, spec.loads[tile.number - 1])
-    folders = {part.label: folder.run(part.label, 1) for part in parts}
-    jobs = []
+    timing = Timing(spec.phases_of(tile.number), log_operations=LOGGED if spec.fault is not None else 0)
+    targets: RoleTargets = {str(role): (target,) for role, target in tile.targets.items()}
+    jobs, audits = [], []
     for driver, kinds in PLAYED_BY.items():
-        played = tuple(part for part in parts if part.kind in kinds)
-        plan = plan_of(spec, tile.number, played, tile)
-        own_folders = {part.label: folders[part.label] for part in played}
+        loads = compile_loads([part for part in parts if part.kind in kinds], timing)
         name = str(MachineRole(driver, tile=tile.number))
-        job = _job(name, tile, plan, own_folders, spec.stagger_s * (tile.number - 1))
-        jobs.append(replace(job, hosts=_hosts(spec, tile)))
-    audited = {part.workload.header.audit: folders[part.label] for part in parts if part.workload.header.audit}
-    return RoundJobs(jobs, [AuditedSystem(tile.targets[Role.APP], audited)])
+        job = loads.prepare(name, targets, seed_of_tile(spec.seed, tile.number), folder, 1)
+        jobs.append(replace(_on_tile(spec, tile, job), after_s=spec.stagger_s * (tile.number - 1)))
+        audits += loads.list_audits(job, targets)
+    return RoundJobs(jobs, audits)
 
 
 def _active_idle(spec: TilesSpec, testbed: Testbed, folder: ResultFolder) -> RoundJobs:
@@ -127,9 +127,9 @@ def _active_idle(spec: TilesSpec, testbed: Testbed, folder: ResultFolder) -> Rou
 
 def _poll(spec: TilesSpec, tile: TileUp, folder: ResultFolder) -> DriverJob:
     part = polling(spec, tile.number)
-    targets = tuple(tile.heartbeats.values())
-    plan = make_plan([part.aim(targets)], Timing(spec.idle_phases, spec.seed, 1))
-    return replace(_job(part.label, tile, plan, {part.label: folder.run(part.label, 1)}), hosts=_hosts(spec, tile))
+    targets = {part.role: tuple(tile.heartbeats.values())}
+    job = compile_loads([part], Timing(spec.idle_phases)).prepare(part.label, targets, spec.seed, folder, 1)
+    return _on_tile(spec, tile, job)
 
 
 def _hosts(spec: TilesSpec, tile: TileUp) -> tuple[str, ...]:
@@ -138,14 +138,12 @@ def _hosts(spec: TilesSpec, tile: TileUp) -> tuple[str, ...]:
     return (hosts[(tile.number - 1) % len(hosts)],) if hosts else ()
 
 
-def _job(
-    name: str, tile: TileUp, plan: dict[str, object], folders: Mapping[str, RunFolder], after_s: float = 0.0
-) -> DriverJob:
+def _on_tile(spec: TilesSpec, tile: TileUp, job: DriverJob) -> DriverJob:
     """A driver of a tile: it starts with all others, and only its own tile's machines are in its record."""
-    role = f"{name}-driver"
+    role = f"{job.name}-driver"
     drivers = {str(MachineRole(f"{driver}-driver", tile=tile.number)) for driver in PLAYED_BY}
     members = frozenset({*tile.roles, *drivers, role})
-    return DriverJob(name, plan, folders, role, StartMode.TOGETHER, after_s, members=members)
+    return replace(job, role=role, start=StartMode.TOGETHER, hosts=_hosts(spec, tile), members=members)
 
 
 def describe_placement(spec: TilesSpec) -> dict[str, Settings]:
