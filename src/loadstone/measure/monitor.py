@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -67,21 +68,21 @@ class Monitor:
     async def _read(self) -> Json:
         """This host first, since nothing there waits; then all others at once."""
         counted = _counters(self.roles(), self._listeners)
-        stations = _each({role: meter.read() for role, meter in self.meters.items()})
-        inside = _each({name: read_gauge(gauge) for name, gauge in self.machines.items()})
-        services = _each({name: status.read() for name, status in self.status.items()})
+        stations = _each({role: meter.read for role, meter in self.meters.items()})
+        inside = _each({name: partial(read_gauge, gauge) for name, gauge in self.machines.items()})
+        services = _each({name: status.read for name, status in self.status.items()})
         station_readings, seen, statuses = await asyncio.gather(stations, inside, services)
         silent: Json = {"inside": None, "outside": None}
         machines = {name: views or silent for name, views in seen.items()}
         return {**counted, "stations": station_readings, "machines": machines, "status": statuses}
 
 
-async def _each(readings: Mapping[str, Awaitable[T]]) -> dict[str, T | None]:
+async def _each(readings: Mapping[str, Callable[[], Awaitable[T]]]) -> dict[str, T | None]:
     """What each says, all asked at once; None for what does not within the time of a sample."""
 
-    async def read(reading: Awaitable[T]) -> T | None:
+    async def read(reading: Callable[[], Awaitable[T]]) -> T | None:
         with contextlib.suppress(TimeoutError):
-            return await asyncio.wait_for(reading, ASKED_S)
+            return await asyncio.wait_for(reading(), ASKED_S)
         return None
 
     return dict(zip(readings, await asyncio.gather(*(read(reading) for reading in readings.values())), strict=True))

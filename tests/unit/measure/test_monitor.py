@@ -1,12 +1,16 @@
 """Other load is what is neither ours nor an interrupt's; roles that share a process are counted once."""
 
 import asyncio
+import contextlib
+import gc
 import os
 import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -54,6 +58,32 @@ def test_a_busy_process_is_ours_when_it_has_a_role_and_foreign_when_it_has_none(
     theirs = watched({})
     assert theirs.foreign_cores is not None
     assert theirs.foreign_cores > 0.3
+
+
+class SilentService:
+    """A service whose status never comes."""
+
+    async def read(self) -> dict[str, Any]:
+        await asyncio.sleep(3600)
+        return {}
+
+
+@pytest.mark.parametrize("turns", range(1, 6))
+def test_a_monitor_that_is_cancelled_at_any_step_leaves_no_question_unasked(turns: int) -> None:
+    async def cancel_after() -> None:
+        status: Any = {"web": SilentService()}
+        task = asyncio.create_task(Monitor(dict, lambda sample: None, status=status).run())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        asyncio.run(cancel_after())
+        gc.collect()
+    assert [str(warning.message) for warning in raised] == []
 
 
 def test_where_not_all_of_ours_are_known_nothing_is_said(busy: subprocess.Popen[bytes]) -> None:
