@@ -7,8 +7,8 @@ from pathlib import Path
 
 from loadstone.fleet.contract import FleetError
 from loadstone.host import netlink
-from loadstone.platforms.fabric import BLOCK
 from loadstone.platforms.journal import ResourceJournal
+from loadstone.platforms.subnets import BLOCK
 
 HOST_PREFIX = 18
 """Addresses of one host's machines: 64 networks of 254, so that 31 hosts have a block each."""

@@ -7,23 +7,18 @@ import asyncio
 import ipaddress
 import os
 import signal
-import socket
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from loadstone.host import locks, netlink
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PUBLIC
 from loadstone.platforms.journal import ResourceJournal
+from loadstone.platforms.subnets import BLOCK, PREFIX, free_subnet
 
-BLOCK = ipaddress.IPv4Network("10.200.0.0/13")
-"""Private addresses from which each testbed takes networks that the host does not use."""
-PREFIX = 24
 TAP = "tap"
 """First letters of the lines of virtual machines."""
 BURST_BYTES = 32 * 1024
@@ -339,44 +334,6 @@ class Fabric:
                 namespace.route("add", dst="default", gateway=nic.host)
 
 
-def address_of(nics: Mapping[str, NetworkInterface]) -> str | None:
-    """The address at which the host reaches a machine with these lines: the public one, else the first."""
-    nic = nics.get(PUBLIC) or next(iter(nics.values()), None)
-    return nic.address if nic else None
-
-
-def addresses(nics: Mapping[str, NetworkInterface]) -> dict[str, str]:
-    """A machine's addresses by network, for its facts."""
-    return {name: nic.address for name, nic in nics.items()}
-
-
-def line_counters(pid: int, nics: Mapping[str, NetworkInterface]) -> dict[str, dict[str, int]]:
-    """Bytes and drops by network, as the machine counts them (proc(5), /proc/net/dev of a process's namespace).
-
-    What a tap receives, its machine has sent.
-    """
-    counters: dict[str, dict[str, int]] = {}
-    by_interface = {nic.interface: name for name, nic in nics.items()}
-    for line in Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:] if nics else []:
-        name, _, rest = line.partition(":")
-        network = by_interface.get(name.strip())
-        if network is not None:
-            fields = [int(field) for field in rest.split()]
-            received = {"bytes": fields[0], "packets": fields[1], "drop": fields[3]}
-            sent = {"bytes": fields[8], "packets": fields[9], "drop": fields[11]}
-            if name.strip().startswith(TAP):
-                received, sent = sent, received
-            counters[network] = {
-                "bytes_sent": sent["bytes"],
-                "bytes_recv": received["bytes"],
-                "packets_sent": sent["packets"],
-                "packets_recv": received["packets"],
-                "dropout": sent["drop"],
-                "dropin": received["drop"],
-            }
-    return counters
-
-
 def may_make_networks() -> bool:
     """Whether this user may make namespaces and links: effective CAP_NET_ADMIN and CAP_SYS_ADMIN (capabilities(7))."""
     status = Path("/proc/self/status").read_text().splitlines()
@@ -387,27 +344,6 @@ def may_make_networks() -> bool:
 def mac_of(address: str) -> str:
     """The hardware address of who has an address: locally administered, unlike all others of its network."""
     return "52:54:" + ":".join(f"{byte:02x}" for byte in ipaddress.ip_address(address).packed)
-
-
-def free_subnet(block: ipaddress.IPv4Network, ours: Iterator[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
-    """A network that no address of this host is in, and no route leads to."""
-    taken = [*ours, *_routed()]
-    for addresses in psutil.net_if_addrs().values():
-        for address in addresses:
-            if address.family.name == "AF_INET" and address.netmask:
-                taken.append(ipaddress.IPv4Network(f"{address.address}/{address.netmask}", strict=False))
-    for subnet in block.subnets(new_prefix=PREFIX):
-        if not any(subnet.overlaps(held) for held in taken):
-            return subnet
-    raise PlatformError(f"All private networks of {block} are in use on this machine. Stop the testbeds that use them.")
-
-
-def _routed() -> list[ipaddress.IPv4Network]:
-    """Where this host's routes lead, the default one left out."""
-    with netlink.IPRoute() as routes:
-        answers = routes.get_routes(family=socket.AF_INET)
-        leads = [(route.get_attr("RTA_DST"), route["dst_len"]) for route in answers]
-    return [ipaddress.IPv4Network(f"{address}/{length}", strict=False) for address, length in leads if address]
 
 
 def _index(routes: "netlink.IPRoute", name: str) -> int:

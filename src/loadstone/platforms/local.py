@@ -11,8 +11,8 @@ from loadstone.model.fault import FaultKind
 from loadstone.model.machine import MachineSpec
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, MachineContext, MachineCounters, ProgramHost, Service
-from loadstone.platforms.fabric import address_of, line_counters
 from loadstone.platforms.failing import signal_all
+from loadstone.platforms.interfaces import address_of, line_counters
 from loadstone.platforms.routing import way_over
 
 Json = dict[str, Any]

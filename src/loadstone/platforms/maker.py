@@ -9,10 +9,11 @@ from pathlib import Path
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PUBLIC, Lines, MachineSpec
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Platform
-from loadstone.platforms.fabric import BLOCK, Fabric, NetworkInterface, TapOptions
+from loadstone.platforms.fabric import Fabric, NetworkInterface, TapOptions
 from loadstone.platforms.journal import ResourceJournal, open_journal
 from loadstone.platforms.kind import own_settings
 from loadstone.platforms.registry import described, platform_kind
+from loadstone.platforms.subnets import BLOCK
 from loadstone.platforms.vm.settings import NetworkSettings
 
 

@@ -23,7 +23,7 @@ from loadstone.fleet.pairs.sides import SpreadSides, hosts_by_address, join_from
 from loadstone.fleet.reserved import FleetHost
 from loadstone.fleet.routes import wide_block
 from loadstone.model.machine import MachineSpec
-from loadstone.platforms.fabric import Member, WideNetwork, free_subnet
+from loadstone.platforms.fabric import Member, WideNetwork
 from loadstone.platforms.kind import own_settings
 from loadstone.platforms.maker import MachineMaker
 from loadstone.platforms.pair.disk import Disks, PairSettings
@@ -31,6 +31,7 @@ from loadstone.platforms.pair.fitness import slow_links, unlike
 from loadstone.platforms.pair.gate import pass_gate
 from loadstone.platforms.pair.machine import PairMachine, goes_on
 from loadstone.platforms.pair.side import Side
+from loadstone.platforms.subnets import free_subnet
 from loadstone.services import reference
 
 NUMBERS = 1 << 24

@@ -20,7 +20,8 @@ from loadstone.model.machine import SERVER, MachineSpec
 from loadstone.model.target import Endpoint
 from loadstone.platforms.cgroup import Group, group, may_make_groups
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
-from loadstone.platforms.fabric import addresses, may_make_networks
+from loadstone.platforms.fabric import may_make_networks
+from loadstone.platforms.interfaces import addresses
 from loadstone.platforms.kind import OWN_LINES, PlatformKind
 from loadstone.platforms.local import LocalMachine, claim
 

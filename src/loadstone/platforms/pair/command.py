@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from loadstone.platforms.fabric import PREFIX, NetworkInterface
+from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.pair.disk import NO_DISK, PairDisk, agent_words, qemu_words
+from loadstone.platforms.subnets import PREFIX
 from loadstone.platforms.vm.command import QEMU, module_word
 from loadstone.platforms.vm.image import Image
 

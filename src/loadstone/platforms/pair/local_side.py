@@ -16,8 +16,8 @@ from loadstone.host import launch
 from loadstone.host.adopted import AdoptedProcess
 from loadstone.host.programs import pair, preload
 from loadstone.model.errors import PlatformError
-from loadstone.platforms.fabric import line_counters
 from loadstone.platforms.failing import send
+from loadstone.platforms.interfaces import line_counters
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.pair.command import Mode, agent, list_control_options, namespace_file, qemu
 from loadstone.platforms.pair.lines import AgentLine, open_monitor

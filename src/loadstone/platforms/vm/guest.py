@@ -17,8 +17,9 @@ from loadstone.model.fault import FaultKind
 from loadstone.model.machine import PUBLIC
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, MachineContext, MachineCounters, MachineFiles, ProgramHost, Service
-from loadstone.platforms.fabric import NetworkInterface, address_of, addresses
+from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.failing import signal_all
+from loadstone.platforms.interfaces import address_of, addresses
 from loadstone.platforms.local import claim
 from loadstone.platforms.routing import LOOPBACK, way_over
 from loadstone.platforms.vm import usage

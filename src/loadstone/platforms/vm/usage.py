@@ -8,7 +8,8 @@ from typing import Any
 
 from qemu.qmp import QMPClient, QMPError
 
-from loadstone.platforms.fabric import NetworkInterface, line_counters
+from loadstone.platforms.fabric import NetworkInterface
+from loadstone.platforms.interfaces import line_counters
 
 Json = dict[str, Any]
 
