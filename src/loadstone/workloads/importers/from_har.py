@@ -24,12 +24,13 @@ from loadstone.workloads.importers.correlation import correlate
 from loadstone.workloads.importers.har import HarExchange
 from loadstone.workloads.importers.har_file import read
 from loadstone.workloads.importers.imported import Imported
-from loadstone.workloads.importers.leaves import cookies_of, cookies_set_by, steps_of
+from loadstone.workloads.importers.leaves import AUTHORIZATION, cookies_of, cookies_set_by, steps_of
 from loadstone.workloads.importers.naming import give_names
 from loadstone.workloads.importers.recorded_operation import is_checked, write_message, write_operation, write_request
 from loadstone.workloads.importers.recorded_request import (
     body_text,
     files_of,
+    token_of,
 )
 from loadstone.workloads.importers.sockets import SOCKET_ANSWER_S
 from loadstone.workloads.importers.steps import Leaf, Step, aligned
@@ -180,7 +181,15 @@ def _identity(page: Page, correlation: Correlation) -> tuple[object, ...]:
     sent = "" if body_text(page.first.request) else unwritable
     turns = ((number, turn.sent) for number, turn in enumerate(page.talk) if turn.sent)
     messages = [write_message(page, number, message, correlation) for number, message in turns]
-    return repr(_without_random_headers(page, correlation)), sent, page.redirects, page.status, files, repr(messages)
+    requested = repr(_without_random_headers(page, correlation))
+    answered = page.redirects, page.status, files
+    return requested, _sent_token(page, correlation), sent, *answered, repr(messages)
+
+
+def _sent_token(page: Page, correlation: Correlation) -> str:
+    """The token that allows a request, as it is played; as it was recorded where nothing is looked up yet."""
+    token = correlation.text(page.name, AUTHORIZATION) or ""
+    return token if correlation.values else token_of(page.first.request)[1]
 
 
 def _without_random_headers(page: Page, correlation: Correlation) -> dict[str, object]:
@@ -307,7 +316,7 @@ def _doubts(operations: Mapping[str, Page]) -> Iterator[str]:
         if files := files_of(page.first.request):
             sent = ", ".join(f"`{part.name[:80]}`" for part in files[:MOST_FILES])
             yield f"files of {name} ({sent}) are sent as fillers of the recorded length: their content was not text"
-        elif body is not None and not body_text(page.first.request):
+        elif body is not None and page.first.request.has_body and not body_text(page.first.request):
             yield f"the body of {name} ({body.mime_type[:80] or 'of an unknown type'}) was not recorded as text"
         sent_s = [turn.sent.at_s for turn in page.talk if turn.sent]
         if sent_s and (took_s := sent_s[-1] - sent_s[0]) > SOCKET_ANSWER_S:

@@ -4,12 +4,11 @@ Recorders leave fields out, write them as null or as another type. Such a field 
 request is left out by itself, and named. Only a file without any entry that can be read is refused.
 """
 
-import base64
-import binascii
 import math
 import re
 from datetime import UTC, datetime
 from functools import cached_property
+from ipaddress import IPv6Address
 from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -17,6 +16,7 @@ from pydantic import Field, field_validator, model_validator
 
 from loadstone.model.target import ascii_name, encoded
 from loadstone.model.workload.bounds import is_base64
+from loadstone.workloads.importers.har_bodies import read_base64
 from loadstone.workloads.importers.har_fields import (
     Body,
     HarPair,
@@ -81,8 +81,11 @@ class HarRequest(LenientModel):
     url: str
     headers: list[HarPair] = Field(default_factory=list)
     body: Body | None = Field(default=None, alias="postData")
+    body_bytes: float = Field(default=-1, alias="bodySize")
+    """Length of the body; below 0 where it is unknown."""
 
     _headers_are_pairs = field_validator("headers", mode="before")(keep_pairs)
+    _length_is_finite = field_validator("body_bytes", mode="before")(read_number)
 
     @field_validator("body", mode="before")
     @classmethod
@@ -93,6 +96,11 @@ class HarRequest(LenientModel):
     def header(self, name: str) -> str:
         """The first of a name in small letters; empty where there is none."""
         return next((header.value for header in self.headers if header.name.lower() == name), "")
+
+    @property
+    def has_body(self) -> bool:
+        """Whether a body was sent, as far as the recording tells."""
+        return self.body is not None and self.body_bytes != 0 and self.header("content-length") != "0"
 
 
 class Content(LenientModel):
@@ -108,20 +116,8 @@ class Content(LenientModel):
     def _decoded(self) -> "Content":
         """A text that was recorded by base64 is that text."""
         if self.encoding.lower() == "base64" and any(part in self.mime_type.lower() for part in TEXTUAL):
-            try:
-                self.text = _decoded(base64.b64decode(self.text), self.mime_type)
-            except (ValueError, binascii.Error):
-                self.text = ""
+            self.text = read_base64(self.text, self.mime_type)
         return self
-
-
-def _decoded(body: bytes, mime_type: str) -> str:
-    """A body's text by the charset that its media type names; UTF-8 without one."""
-    _, _, named = mime_type.lower().partition("charset=")
-    try:
-        return body.decode(named.partition(";")[0].strip(" \"'") or "utf-8", errors="replace")
-    except LookupError:
-        return body.decode(errors="replace")
 
 
 class Response(LenientModel):
@@ -284,6 +280,12 @@ class HarExchange(LenientModel):
         return self.kind in BACKGROUND or "json" in self.response.content.mime_type.lower()
 
     @property
+    def is_frame(self) -> bool:
+        """Whether a page loaded it into a frame, and no user did."""
+        destination = self.request.header("sec-fetch-dest").lower()
+        return destination in ("iframe", "frame") and not self.request.header("sec-fetch-user")
+
+    @property
     def is_kept(self) -> bool:
         """Whether the browser had it and asked for nothing."""
         is_plain = self.method == "GET" and self.response.status == 200
@@ -320,11 +322,11 @@ def site_of(url: str) -> str:
     try:
         parts = urlsplit(url)
         scheme, host, port = SITES_OF.get(parts.scheme, parts.scheme), ascii_name(parts.hostname or ""), parts.port
+        host = f"[{IPv6Address(host).compressed}]" if ":" in host else host
     except ValueError:
         return ""
     if not host or not scheme:
         return ""
-    host = f"[{host}]" if ":" in host else host
     return f"{scheme}://{host}" if port in (None, PORTS.get(scheme)) else f"{scheme}://{host}:{port}"
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
+from loadstone.workloads.importers.har_bodies import read_base64
+
 BOUNDARY = re.compile(r"boundary=\"?([^\";\s]+)", re.IGNORECASE)
 USUAL_BOUNDARY = "----LoadstoneFormBoundary7c0e4b1d"
 """Between parts of a form whose media type names none."""
@@ -96,9 +98,17 @@ class Body(LenientModel):
     mime_type: str = Field(default="", alias="mimeType")
     params: list[Param] = Field(default_factory=list)
     text: str = ""
+    encoding: str = ""
 
     _params_are_pairs = field_validator("params", mode="before")(keep_pairs)
     _text_is_text = field_validator("text", mode="before")(write_text)
+
+    @model_validator(mode="after")
+    def _decoded(self) -> "Body":
+        """A body that was recorded by base64 is its text, where it is text."""
+        if self.encoding.lower() == "base64":
+            self.text = read_base64(self.text, self.mime_type)
+        return self
 
     @model_validator(mode="after")
     def _written(self) -> "Body":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import parse_qsl, quote, unquote_plus
 
-from loadstone.workloads.importers.har import HarExchange, HarRequest
+from loadstone.workloads.importers.har import BACKGROUND, HarExchange, HarRequest
 from loadstone.workloads.importers.har_fields import BOUNDARY, is_multipart
 
 Value = TypeVar("Value")
@@ -58,7 +58,8 @@ def own_headers(exchange: HarExchange, *, is_page: bool) -> Iterator[tuple[str, 
     is_change = exchange.method != "GET" or exchange.is_socket
     for header in exchange.request.headers:
         name = header.name.lower()
-        if name in BROWSERS_OWN or (name.startswith((":", "sec-", "proxy-")) and name != SUBPROTOCOL):
+        is_browsers = name in BROWSERS_OWN and (name != "range" or exchange.kind not in BACKGROUND)
+        if is_browsers or (name.startswith((":", "sec-", "proxy-")) and name != SUBPROTOCOL):
             continue
         if name in ("origin", "referer") and not is_change:
             continue
@@ -133,7 +134,9 @@ def keyed(pairs: Sequence[tuple[str, Value]]) -> dict[str, Value]:
 def pairs_of(text: str) -> dict[str, str]:
     """Fields by name; empty where a table of texts would lose one, or send others than were recorded."""
     pairs = pair_list(text)
-    is_whole = all("=" in field for field in text.split("&")) and len(dict(pairs)) == text.count("&") + 1
+    is_whole = (
+        ";" not in text and all("=" in field for field in text.split("&")) and len(dict(pairs)) == text.count("&") + 1
+    )
     return dict(pairs) if is_whole else {}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import islice
 
-ONCE = ("csrf", "xsrf", "token", "nonce", "viewstate", "eventvalidation", "signature", "requestid")
+ONCE = ("csrf", "xsrf", "token", "nonce", "viewstate", "eventvalidation", "signature", "requestid", "ifmatch")
 """Parts of names whose values servers give out for one use."""
 LEAST_TOKEN = 16
 """Letters of a value that is taken for a token by its looks alone."""

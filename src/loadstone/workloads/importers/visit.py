@@ -15,10 +15,10 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from loadstone.model.errors import UsageError
-from loadstone.workloads.importers.har import HarExchange, site_of
+from loadstone.workloads.importers.har import BACKGROUND, HarExchange, site_of
 from loadstone.workloads.importers.recorded_request import SECRETS, own_headers
 from loadstone.workloads.importers.sockets import Turn, turns
-from loadstone.workloads.importers.tokens import is_token
+from loadstone.workloads.importers.tokens import is_token, moment_of
 
 LEAST_THINK_S = 0.1
 """Pages closer together than this are parts of one."""
@@ -43,8 +43,8 @@ SHARED_LABELS = 2
 """Labels at the end of a name that sites of one owner share, as `shop.example` of `api.shop.example`."""
 FIRST_STATUS = 100
 """The least status; recorders write less where no answer came."""
-REVALIDATED = 304
-"""Status of an answer to a browser that had the page already."""
+REVALIDATED, PARTIAL = 304, 206
+"""Statuses of an answer to a browser that had the page already, and to one that asked for a part of it."""
 
 
 @dataclass
@@ -101,9 +101,10 @@ class Page:
 
     @property
     def status(self) -> int:
-        """Of the answer it ends with, as a browser gets it that does not have the page already."""
+        """Of the answer it ends with, as a browser gets it that does not have the page, or parts of it, already."""
         status = self.last.response.status
-        return 200 if status == REVALIDATED else status
+        is_whole = status == REVALIDATED or (status == PARTIAL and self.last.kind not in BACKGROUND)
+        return 200 if is_whole else status
 
 
 @dataclass
@@ -297,7 +298,8 @@ def _begins(candidate: Page, page: Page | None) -> bool:
     if candidate.first.method != "GET":
         return True
     if candidate.last.is_html or (candidate.last.goal and _is_page(candidate.last)):
-        return page is None or candidate.first.start_s - page.end_s >= LEAST_THINK_S
+        pause_s = BACKGROUND_S if candidate.first.is_frame else LEAST_THINK_S
+        return page is None or candidate.first.start_s - page.end_s >= pause_s
     is_asked_for = candidate.last.is_background or candidate.first.is_socket or candidate.last.kind == "document"
     return is_asked_for and (page is None or candidate.first.start_s - page.last.end_s >= BACKGROUND_S)
 
@@ -319,7 +321,7 @@ def _needs_more(candidate: Page, page: Page, known: frozenset[str] | None) -> bo
         return candidate.first.request.url not in known
     parts = candidate.first.parts
     leaves = [*parse_qsl(parts.query), *(("", segment) for segment in parts.path.split("/"))]
-    return any(is_token(key, text) for key, text in leaves)
+    return any(is_token(key, text) or moment_of(text, candidate.first.start_s)[0] for key, text in leaves)
 
 
 def _joined(entries: Sequence[HarExchange]) -> list[Page]:

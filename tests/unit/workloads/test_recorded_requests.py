@@ -1,0 +1,142 @@
+"""Requests of programs and forms as browsers and proxies record them: each is sent as it was recorded."""
+
+import base64
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadstone.model.workload.operation import EmbeddedFile
+from loadstone.workloads import load
+from tests.unit.workloads.test_from_har import START, entry
+from tests.unit.workloads.test_sent_as_recorded import SITE, TOKEN, home, imported, post, sent
+
+FETCHED = {"_resourceType": "fetch"}
+
+
+def headers(**fields: str) -> dict[str, Any]:
+    return {"headers": [{"name": name.replace("_", "-"), "value": text} for name, text in fields.items()]}
+
+
+def call(at_s: float, path: str, text: str = "{}", **changes: Any) -> dict[str, Any]:
+    return entry(at_s, SITE + path, "application/json", text=text, **FETCHED, **changes)
+
+
+def answered(request: dict[str, Any], members: dict[str, str]) -> dict[str, Any]:
+    request["response"]["content"]["text"] = json.dumps(members)
+    return request
+
+
+def test_each_request_sends_the_token_that_allowed_it(tmp_path: Path) -> None:
+    tokens = [f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI{number}In0.c2lnbmF0dXJl{number}" for number in (1, 2)]
+    bearers = [headers(Authorization=f"Bearer {token}") for token in tokens]
+    visit = [
+        home(),
+        answered(post(2, "/login", "user=ann"), {"access": tokens[0], "refresh": TOKEN}),
+        call(4, "/api/me", request=bearers[0]),
+        answered(post(6, "/refresh", f"token={TOKEN}"), {"access": tokens[1]}),
+        call(8, "/api/me", request=bearers[1]),
+        call(10, "/api/me", request=bearers[1]),
+    ]
+    imported(tmp_path, visit)
+    workload = load(str(tmp_path))
+    me = [workload.operations[name] for name in workload.mix.sequence if name.startswith("api_me")]
+    first, second = "Bearer {authorization}", "Bearer {authorization_2}"
+    assert [operation.headers["Authorization"] for operation in me] == [first, second, second]
+
+
+def test_a_moment_in_the_address_of_what_a_page_fetches_is_that_of_the_play(tmp_path: Path) -> None:
+    moment = round(START.timestamp() * 1000) + 300
+    imported(tmp_path, [home(), call(0.3, f"/api/news?_={moment}"), call(0.3, "/api/menu")])
+    operations = load(str(tmp_path)).operations
+    assert operations["home"].embedded == (EmbeddedFile(path="/api/menu"),)
+    assert operations["api_news"].query == {"_": "{now_ms}"}
+
+
+@pytest.mark.parametrize("content", [b'{"id":7}', gzip.compress(b'{"id":7}')])
+def test_a_body_that_a_proxy_recorded_by_base64_is_sent_as_text(tmp_path: Path, content: bytes) -> None:
+    recorded = post(3, "/api", base64.b64encode(content).decode(), "application/json")
+    recorded["request"]["postData"]["encoding"] = "base64"
+    made = imported(tmp_path, [home(), recorded])
+    assert sent(tmp_path)[1]["body"] == '{{"id":7}}'
+    assert made.doubts == ()
+
+
+def test_bytes_that_were_recorded_by_base64_are_not_sent_as_their_base64(tmp_path: Path) -> None:
+    recorded = post(3, "/api", base64.b64encode(b"\x08\x96\x01\xff").decode(), "application/x-protobuf")
+    recorded["request"]["postData"]["encoding"] = "base64"
+    made = imported(tmp_path, [home(), recorded])
+    assert made.doubts == ("the body of api (application/x-protobuf) was not recorded as text",)
+
+
+def test_an_answer_that_a_proxy_recorded_packed_is_read(tmp_path: Path) -> None:
+    form = home()
+    packed = gzip.compress(f'<title>Shop</title><input name="csrf" value="{TOKEN}">'.encode())
+    form["response"]["content"] |= {"text": base64.b64encode(packed).decode(), "encoding": "base64"}
+    imported(tmp_path, [form, post(3, "/buy", f"csrf={TOKEN}")])
+    operations = load(str(tmp_path)).operations
+    assert (operations["home"].title, operations["buy"].form) == ("Shop", {"csrf": "{csrf}"})
+
+
+def test_ways_to_write_an_ipv6_address_are_one_site(tmp_path: Path) -> None:
+    pages = [("2001:DB8::1", "/a"), ("2001:db8:0:0:0:0:0:1", "/b"), ("2001:db8::2", "/c")]
+    visit = [
+        entry(4 * number, f"http://[{host}]:8080{path}", text="<title>x</title>")
+        for number, (host, path) in enumerate(pages)
+    ]
+    made = imported(tmp_path, visit)
+    assert made.target == "http://[2001:db8::1]:8080"
+    assert load(str(tmp_path)).mix.sequence == ("a", "b")
+
+
+def test_the_version_of_a_document_that_is_changed_is_taken_from_its_answer(tmp_path: Path) -> None:
+    read = call(2, "/doc", response=headers(ETag='"v17abc"'))
+    change = post(4, "/doc", '{"a":2}', "application/json", request={"method": "PUT", **headers(If_Match='"v17abc"')})
+    change["request"]["postData"] = {"mimeType": "application/json", "text": '{"a":2}'}
+    imported(tmp_path, [home(), read, change])
+    operations = load(str(tmp_path)).operations
+    assert operations["doc_put"].headers["If-Match"] == "{if_match}"
+    assert [(rule.value, rule.header) for rule in operations["doc"].extract] == [("if_match", "ETag")]
+
+
+def test_parts_of_a_file_that_a_program_asks_for_are_asked_for(tmp_path: Path) -> None:
+    parts = [call(3 * n, "/data", request=headers(Range=f"bytes={n}00-{n}99"), status=206) for n in (1, 2)]
+    imported(tmp_path, [home(), *parts])
+    operations = [load(str(tmp_path)).operations[name] for name in load(str(tmp_path)).mix.sequence[1:]]
+    assert [operation.headers for operation in operations] == [{"Range": "bytes=100-199"}, {"Range": "bytes=200-299"}]
+    assert [operation.status for operation in operations] == [(206,), (206,)]
+
+
+def test_a_file_whose_rest_the_browser_asked_for_comes_whole(tmp_path: Path) -> None:
+    rest = entry(5, f"{SITE}/a.pdf", "application/pdf", request=headers(Range="bytes=5-"), status=206)
+    imported(tmp_path, [home(), {**rest, "_resourceType": "document"}])
+    assert load(str(tmp_path)).operations["a_pdf"].status is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "names"),
+    [
+        ({"Sec_Fetch_Dest": "iframe"}, ("home", "next")),
+        ({"Sec_Fetch_Dest": "frame", "Sec_Fetch_User": "?1"}, ("home", "frame", "next")),
+        ({"Sec_Fetch_Dest": "document"}, ("home", "frame", "next")),
+    ],
+)
+def test_a_frame_is_a_part_of_its_page_unless_a_user_opens_it(
+    tmp_path: Path, fields: dict[str, str], names: tuple[str, ...]
+) -> None:
+    frame = entry(0.4, f"{SITE}/frame", text="<title>F</title>", request=headers(**fields))
+    imported(tmp_path, [home(), frame, entry(5, f"{SITE}/next", text="<title>N</title>")])
+    assert load(str(tmp_path)).mix.sequence == names
+
+
+def test_a_request_without_a_body_lacks_none(tmp_path: Path) -> None:
+    removed = post(3, "/item/7", "", request={"method": "DELETE", "bodySize": 0}, status=204)
+    removed["request"]["postData"] = {"mimeType": "", "text": ""}
+    assert imported(tmp_path, [home(), removed]).doubts == ()
+
+
+def test_a_query_with_semicolons_is_sent_as_it_was(tmp_path: Path) -> None:
+    imported(tmp_path, [home(), entry(3, f"{SITE}/s?a=1;b=2", text="<title>S</title>")])
+    assert (sent(tmp_path)[1]["path"], sent(tmp_path)[1]["query"]) == ("/s?a=1;b=2", [])
