@@ -195,6 +195,16 @@ def test_series_that_both_fail_are_compared_by_their_good_operations() -> None:
     assert against(now, before, []).verdict is Verdict.PASS
 
 
+def test_a_workload_that_the_new_series_lacks_is_no_pass() -> None:
+    both = kept(QUIET)
+    both = replace(both, series=(*both.series, replace(both.series[0], workload="mail")))
+    with pytest.raises(UsageError, match="`main` also covers mail, but this series does not"):
+        against(both, kept(QUIET), [])
+    told = against(kept(QUIET), both, [])
+    assert told.verdict is Verdict.PASS
+    assert "`main` does not cover mail: these runs are not compared." in told.notes
+
+
 def test_fewer_errors_are_no_fault() -> None:
     assert against(failing((3.0, 2.0, 3.0, 2.5, 2.0), 0), kept(times(0.7)), CONDITION).verdict is Verdict.PASS
 

@@ -87,11 +87,29 @@ def against(
             f"`{baseline.name}` covers {known}, but this series covers "
             f"{', '.join(series.workload for series in new.series)}."
         )
+    _refuse_missing(baseline, new)
     changes = [change for a, b in pairs for change in _changes(a, b, conditions, len(pairs))]
     notes = [note for a, b in pairs for note in _notes(a, b, baseline.name)]
     failing = tuple(_failing(a, b, baseline.name) for a, b in pairs)
-    notes = [*_itself(baseline, new), *notes, *_systems(baseline, new), *_versions(baseline, new)]
+    notes = [
+        *_itself(baseline, new),
+        *_added(baseline, new),
+        *notes,
+        *_systems(baseline, new),
+        *_versions(baseline, new),
+    ]
     return Against(tuple(changes), tuple(notes), failing)
+
+
+def _refuse_missing(baseline: Baseline, new: Baseline) -> None:
+    """Raises UsageError where the new series lacks a workload: a check that skips it would pass without a word."""
+    known = {series.workload for series in new.series}
+    missing = [series.workload for series in baseline.series if series.workload not in known]
+    if missing:
+        raise UsageError(
+            f"`{baseline.name}` also covers {', '.join(missing)}, but this series does not. Run it with the same "
+            "workloads, or save a new baseline."
+        )
 
 
 def _itself(baseline: Baseline, new: Baseline) -> Iterable[str]:
@@ -101,6 +119,14 @@ def _itself(baseline: Baseline, new: Baseline) -> Iterable[str]:
             f"`{baseline.name}` was saved from this series ({new.study}), so the check compares the series with "
             "itself. Run `loadstone repeat` on the new version, then check again."
         )
+
+
+def _added(baseline: Baseline, new: Baseline) -> Iterable[str]:
+    """The note on workloads of which the baseline has nothing."""
+    known = {series.workload for series in baseline.series}
+    added = [series.workload for series in new.series if series.workload not in known]
+    if added:
+        yield f"`{baseline.name}` does not cover {', '.join(added)}: these runs are not compared."
 
 
 def _notes(a: KeptSeries, b: KeptSeries, name: str) -> Iterable[str]:
