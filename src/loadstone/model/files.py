@@ -44,6 +44,8 @@ def read_text(path: Path, most: int = LARGEST_FILE) -> str:
     other encodings.
     """
     content = read_bytes(path, most)
+    if content.startswith((GZIP_BEGINS, ZIP_BEGINS)):
+        raise UsageError(f"{path} is a packed file or a spreadsheet, not text. Unpack it, or export it as text.")
     try:
         return content.decode(marked_encoding(content))
     except UnicodeDecodeError as error:

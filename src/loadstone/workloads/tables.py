@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,9 +53,7 @@ def _read(file: Path) -> tuple[list[str], list[list[str]]]:
     """Columns and rows; rows and columns without a name that are blank, as spreadsheets leave them, are passed over.
     Raises UsageError, ValueError, csv.Error.
     """
-    separator, text = _separator(read_text(file, MOST_BYTES))
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    rows = [row for row in reader if any(cell.strip() for cell in row)]
+    rows = [row for row in _cells(*_separator(read_text(file, MOST_BYTES))) if any(cell.strip() for cell in row)]
     if len(rows) < 2:
         raise ValueError("it has no row below its column names")
     names, rows = [name.strip() for name in rows[0]], rows[1:]
@@ -76,6 +75,21 @@ def _read(file: Path) -> tuple[list[str], list[list[str]]]:
         remedy = "Use letters A to Z, digits, `_` and `-`"
         raise ValueError(f"its column `{unfit[:60]}` is not a valid name in {{table.column}}. {remedy}")
     return names, rows
+
+
+def _cells(separator: str, text: str) -> Iterator[list[str]]:
+    """Rows of cells. Where blanks follow the separators of the first line, they are no part of any cell. Raises
+    ValueError with the line of an invalid quote.
+    """
+    names = next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
+    is_spaced = any(name.startswith(" ") for name in names[1:])
+    source = io.StringIO(text, newline="")
+    reader = csv.reader(source, delimiter=separator, strict=True, skipinitialspace=is_spaced)
+    try:
+        yield from reader
+    except csv.Error as error:
+        remedy = 'Close each quote, and write a quote within quotes as ""'
+        raise ValueError(f"line {reader.line_num}: {error}. {remedy}") from None
 
 
 def _without(places: set[int], row: list[str]) -> list[str]:

@@ -67,6 +67,8 @@ ROWS = (("user", "password"), (("ann", "a b"), ("ben", "")))
         "user,password\nann,a b,\nben,,,\n",
         '"sep=;"\r\nuser;password\r\nann;a b\r\nben;\r\n',
         "SEP=\t\nuser\tpassword\nann\ta b\nben\t\n",
+        "user, password\nann, a b\nben, \n",
+        'user, password\n"ann", "a b"\n"ben", ""\n',
     ],
 )
 def test_tables_are_read_as_spreadsheets_write_them(tmp_path: Path, table: str) -> None:
@@ -114,7 +116,9 @@ def test_a_value_that_would_end_a_header_is_named(tmp_path: Path, value: str, pl
         ("user\nann\n", "others.csv", "No such file"),
         ("user\nann\n", "../accounts.csv", "not in the workload's folder"),
         (b"user\n\xff\n", "accounts.csv", "is not valid UTF-8 text"),
-        ('user\n"ann\n', "accounts.csv", "unexpected end of data"),
+        ('user\n"ann\n', "accounts.csv", "line 2: unexpected end of data. Close each quote"),
+        ('user,pin\nann,1\n"b\\"n",2\n', "accounts.csv", "line 3: ',' expected after '\"'. Close each quote"),
+        (b"PK\x03\x04sheet", "accounts.csv", "is a packed file or a spreadsheet, not text"),
         ("Benutzer;Kennwört\nann;x\n", "accounts.csv", "column `Kennwört` is not a valid name in {table.column}"),
         ("user name,pin\nann,1\n", "accounts.csv", "column `user name` is not a valid name in {table.column}"),
         ("user\nann,1\n", "accounts.csv", "2 entries for 1 columns"),
