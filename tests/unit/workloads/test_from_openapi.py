@@ -67,6 +67,9 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
+ONE_PATH = {"/a": {"get": {"responses": {"200": {}}}}}
+
+
 def imported(folder: Path, document: object = DOCUMENT, suffix: str = "json") -> tuple[Imported, Workload]:
     file = folder / f"api.{suffix}"
     file.write_text(document if isinstance(document, str) else json.dumps(document))
@@ -134,6 +137,22 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     assert any("credentials" in what for what in made.left_out)
 
 
+def test_each_way_to_authenticate_is_named_with_its_place(tmp_path: Path) -> None:
+    schemes = {
+        "key": {"type": "apiKey", "in": "query", "name": "api_key"},
+        "jwt": {"type": "http", "scheme": "bearer"},
+        "session": {"type": "apiKey", "in": "cookie", "name": "sid"},
+        "client": {"type": "mutualTLS"},
+    }
+    made, _ = imported(tmp_path, {**DOCUMENT, "components": {"securitySchemes": schemes}, "paths": ONE_PATH})
+    assert [what for what in made.left_out if "credentials" in what] == [
+        "credentials of key: add `api_key` to the query of the operations",
+        "credentials of jwt: add the header `Authorization` to the operations",
+        "credentials of session: add the cookie `sid` to the headers of the operations",
+        "credentials of client: add the certificate of a client with --cert and --key",
+    ]
+
+
 def test_yaml_is_read_too(tmp_path: Path) -> None:
     text = "openapi: 3.0.0\ninfo: {title: t, version: '1'}\npaths:\n  /a:\n    get:\n      responses: {'200': {}}\n"
     made, workload = imported(tmp_path, text, "yaml")
@@ -180,7 +199,7 @@ def test_a_schema_that_holds_itself_many_times_takes_no_time(tmp_path: Path) -> 
         pytest.param("openapi: 3.0.0\npaths: &p {/a: *p}\n", "nested too deeply|contains more than", id="itself"),
         pytest.param("[" * 100_000, "nested too deeply", id="lists"),
         pytest.param('{"a":' * 100_000, "nested too deeply", id="objects"),
-        pytest.param(CIRCLE, "form a cycle", id="circle"),
+        pytest.param(CIRCLE, "leads in a cycle", id="circle"),
     ],
 )
 def test_endless_documents_are_refused_in_no_time(tmp_path: Path, text: str, said: str) -> None:

@@ -27,6 +27,8 @@ ABOUT = """\
 # what order: edit the mix, and the values, which must name things that exist.
 """
 NOTES = {"limits": "  # what is good enough for you?"}
+MOST_NAME = 60
+"""Letters that are shown of a name."""
 MOST_NAMED = 10
 """Operations that a line names."""
 
@@ -39,8 +41,7 @@ def from_openapi(file: Path, name: str) -> Imported:
         raise UsageError(f"{file} has no operation. Its `paths` must have at least one method each.")
     text = _loadable(state, name, operations)
     document, values = state.document, state.values
-    if document.content.get("security") or "securitySchemes" in table(document.content.get("components")):
-        state.left_out.append("credentials: add them as headers of the operations")
+    state.left_out += _credentials(document)
     if document.is_cut:
         state.doubts.append("very large schemas are truncated: their values and bodies are incomplete")
     unfit = dict.fromkeys(values.unfit)
@@ -50,6 +51,26 @@ def from_openapi(file: Path, name: str) -> Imported:
         state.doubts.append(f"operations that delete, which the target must permit: {_named(deleting)}")
     target = _target(state, list(operations))
     return Imported(text, target, len(operations), tuple(state.left_out), tuple(state.doubts))
+
+
+def _credentials(document: OpenApiDocument) -> list[str]:
+    """Where each way to authenticate wants its credentials, which the document does not contain."""
+    schemes = table(table(document.content.get("components")).get("securitySchemes"))
+    if not schemes and document.content.get("security"):
+        return ["credentials: add them as headers of the operations"]
+    places = ((name, _place(table(scheme))) for name, scheme in schemes.items())
+    return [f"credentials of {str(name)[:MOST_NAME]}: add {place}" for name, place in places]
+
+
+def _place(scheme: Json) -> str:
+    """Where a way to authenticate wants its credentials: a key anywhere, all others in one header."""
+    if scheme.get("type") == "mutualTLS":
+        return "the certificate of a client with --cert and --key"
+    if scheme.get("type") != "apiKey":
+        return "the header `Authorization` to the operations"
+    name = one_line(str(scheme.get("name", "")))[:MOST_NAME]
+    kinds = {"query": f"`{name}` to the query", "cookie": f"the cookie `{name}` to the headers"}
+    return f"{kinds.get(str(scheme.get('in')), f'the header `{name}`')} of the operations"
 
 
 def _operations(state: ImportState) -> dict[str, Json]:

@@ -118,7 +118,8 @@ class OpenApiDocument:
                 return {**table(target), **siblings}
             siblings = {**{key: value for key, value in target.items() if key != "$ref"}, **siblings}
             target = self._resolve_pointer(reference)
-        raise UsageError(f"{self.file}: references form a cycle. Bundle it into one file.")
+        remedy = "Let one of them contain a schema, a parameter or a body."
+        raise UsageError(f"{self.file}: the reference `{str(reference)[:200]}` leads in a cycle. {remedy}")
 
     def _resolve_pointer(self, reference: str) -> Any:
         file, _, pointer = reference.partition("#")
