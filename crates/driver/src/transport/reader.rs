@@ -16,6 +16,8 @@ use crate::inspect::{charset_of, Inspector};
 
 /// Longest head of an answer the driver accepts.
 pub const MOST_HEAD_BYTES: usize = 256 * 1024;
+/// The end of a chunked body (RFC 9112, section 7.1).
+const NO_CHUNKS: &[u8] = b"0\r\n\r\n";
 /// Header fields of nearly all heads; what has more is read with memory of its own.
 pub const MOST_FIELDS: usize = 128;
 /// Most header fields of an answer: more do not fit into the longest head.
@@ -256,6 +258,8 @@ impl Reader {
         }
         self.keep_alive &= !self.is_framed_twice;
         if self.body == Body::Never || matches!(self.status, 204 | 304) {
+            // Servers that announce chunks behind a 204 may send their end, now or later (RFC 9110, section 15.3.5).
+            self.keep_alive &= self.status != 204 || !matches!(self.framing, Framing::Chunked(_));
             self.framing = Framing::Length(0);
         }
         self.in_body = true;
@@ -327,7 +331,7 @@ impl Reader {
                 inspector.take(data);
                 *left -= data.len() as u64;
                 self.keep_alive &= behind.is_empty();
-                if !is_line_end(behind) {
+                if !is_line_end(behind) && !(self.status == 204 && behind == NO_CHUNKS) {
                     return Err(Failure::new(Fault::Malformed, "bytes behind the end of the body"));
                 }
                 *left == 0

@@ -113,6 +113,17 @@ fn a_connection_on_which_an_answer_was_framed_twice_is_not_used_again() {
 }
 
 #[test]
+fn the_end_of_chunks_behind_an_answer_without_content_is_no_fault() {
+    let text = "HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for behind in ["", "0\r\n\r\n"] {
+        let mut reader = Reader::default();
+        assert_eq!(taken(&mut reader, &format!("{text}{behind}")).expect("valid"), State::Complete);
+        assert!(!reader.keep_alive, "the end of the chunks may still come");
+    }
+    assert!(taken(&mut Reader::default(), &format!("{text}2\r\nab\r\n0\r\n\r\n")).is_err());
+}
+
+#[test]
 fn heads_and_trailers_without_end_are_given_up() {
     let endless = format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(MOST_HEAD_BYTES));
     assert_eq!(read(endless.as_bytes(), 4096, false), Err(Fault::HeadTooLarge));
