@@ -21,7 +21,7 @@ const MOST_BYTES: u64 = 64 << 20;
 pub struct CompiledUpload {
     field: String,
     file_name: Template,
-    kind: &'static str,
+    kind: String,
     content: Arc<[u8]>,
 }
 
@@ -35,6 +35,10 @@ impl CompiledUpload {
             UploadContent::Jpeg => ("image/jpeg", picture(upload.bytes as usize, place)?),
             UploadContent::Filler => ("application/octet-stream", vec![b'.'; upload.bytes as usize].into()),
         };
+        let kind = upload.content_type.clone().unwrap_or_else(|| kind.to_owned());
+        if kind.chars().any(char::is_control) {
+            return Err(PlanError::invalid(place, "the media type of a file contains control characters"));
+        }
         let file_name = Template::compile(&upload.file_name, slots, place)?;
         Ok(CompiledUpload { field: upload.field.clone(), file_name, kind, content })
     }

@@ -5,6 +5,7 @@ import gzip
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_plus
 
 import pytest
 
@@ -137,6 +138,39 @@ def test_a_request_without_a_body_lacks_none(tmp_path: Path) -> None:
     assert imported(tmp_path, [home(), removed]).doubts == ()
 
 
-def test_a_query_with_semicolons_is_sent_as_it_was(tmp_path: Path) -> None:
-    imported(tmp_path, [home(), entry(3, f"{SITE}/s?a=1;b=2", text="<title>S</title>")])
-    assert (sent(tmp_path)[1]["path"], sent(tmp_path)[1]["query"]) == ("/s?a=1;b=2", [])
+@pytest.mark.parametrize("query", ["a=1;b=2", "ids=1,2,3", "at=12:30&who=a@b.example", "next=/a/b", "f=a=b"])
+def test_a_query_that_is_encoded_in_a_way_of_its_own_is_sent_so(tmp_path: Path, query: str) -> None:
+    imported(tmp_path, [home(), entry(3, f"{SITE}/s?{query}", text="<title>S</title>")])
+    assert (sent(tmp_path)[1]["path"], sent(tmp_path)[1]["query"]) == (f"/s?{query}", [])
+
+
+@pytest.mark.parametrize("query", ["q=a%20b", "q=a+b", "q=%c3%a9", "q=it's~(a)!*", "q=%2a%7e"])
+def test_a_query_that_is_encoded_as_usual_is_a_table(tmp_path: Path, query: str) -> None:
+    imported(tmp_path, [home(), entry(3, f"{SITE}/s?{query}", text="<title>S</title>")])
+    assert sent(tmp_path)[1]["query"] == [{"name": "q", "value": unquote_plus(query[2:])}]
+
+
+def test_a_form_with_semicolons_is_sent_as_it_was(tmp_path: Path) -> None:
+    imported(tmp_path, [home(), post(3, "/send", "a=1;b=2")])
+    assert (sent(tmp_path)[1]["form"], sent(tmp_path)[1]["body"]) == ([], "a=1;b=2")
+
+
+def test_a_media_type_without_a_body_is_sent(tmp_path: Path) -> None:
+    imported(tmp_path, [home(), post(3, "/send", "", request=headers(Content_Type="application/json"))])
+    assert load(str(tmp_path)).operations["send"].headers == {"Content-Type": "application/json"}
+
+
+def test_a_header_may_have_any_name_of_http(tmp_path: Path) -> None:
+    imported(tmp_path, [home(), call(3, "/api", request=headers(**{"X.Client!": "1"}))])
+    assert load(str(tmp_path)).operations["api"].headers == {"X.Client!": "1"}
+
+
+def picture(name: str, kind: str) -> str:
+    return f'--x\r\nContent-Disposition: form-data; name="photo"; filename="{name}"\r\nContent-Type: {kind}\r\n\r\n\r\n'
+
+
+def test_all_files_of_a_field_are_sent_with_their_types(tmp_path: Path) -> None:
+    body = f"{picture('a.png', 'image/png')}{picture('b.webp', 'image/webp')}--x--\r\n"
+    imported(tmp_path, [home(), post(3, "/photos", body, "multipart/form-data; boundary=x")])
+    uploads = [(one["field"], one["file_name"], one["content_type"]) for one in sent(tmp_path)[1]["uploads"]]
+    assert uploads == [("photo", "a.png", "image/png"), ("photo", "b.webp", "image/webp")]

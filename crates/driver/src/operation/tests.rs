@@ -346,13 +346,17 @@ fn pictures_that_a_page_names_are_found_once_each() {
 #[test]
 fn a_form_with_files_is_sent_in_parts() {
     let form = json!([{ "name": "title", "value": "{user}" }]);
-    let uploads = json!([{ "field": "picture", "file_name": "p.jpg", "content": "filler", "bytes": 5 }]);
+    let uploads = json!([
+        { "field": "picture", "file_name": "p.jpg", "content": "filler", "bytes": 5 },
+        { "field": "picture", "file_name": "q.png", "content": "filler", "content_type": "image/png", "bytes": 5 },
+    ]);
     let text = request(json!({ "method": "POST", "form": form, "uploads": uploads }), None);
     let (head, body) = text.split_once("\r\n\r\n").expect("a head");
     assert!(head.contains("Content-Type: multipart/form-data; boundary="), "{head}");
     assert!(head.ends_with(&format!("Content-Length: {}", body.len())), "{head}");
     assert!(body.contains("name=\"title\"\r\n\r\na b&c\r\n"), "{body}");
     assert!(body.contains("name=\"picture\"; filename=\"p.jpg\"\r\nContent-Type: application/octet-stream\r\n\r\n"));
+    assert!(body.contains("name=\"picture\"; filename=\"q.png\"\r\nContent-Type: image/png\r\n\r\n"), "{body}");
     assert!(body.ends_with("--\r\n"), "{body}");
 }
 

@@ -96,6 +96,9 @@ pub struct Upload {
     pub field: String,
     pub file_name: String,
     pub content: UploadContent,
+    /// Media type of its part, by default that of its content.
+    #[serde(default)]
+    pub content_type: Option<String>,
     /// Its exact length.
     pub bytes: u64,
 }

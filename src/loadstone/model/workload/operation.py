@@ -224,9 +224,20 @@ class RequestAround(Request):
 class Upload(Section):
     """A file that is sent with a form."""
 
+    field: str | None = Field(
+        default=None,
+        description="name of the form's field, for several files of one field. Default: the key of the table",
+    )
     file_name: str = Field(description="name of the file, a text with values")
     content: Literal["jpeg", "filler"] = Field(default="filler", description="`jpeg`, a picture, or `filler`")
+    content_type: Annotated[str, StringConstraints(pattern="^[!-~][ -~]*$")] | None = Field(
+        default=None, description="media type of the file. Default: that of its content"
+    )
     bytes: Annotated[int, Field(ge=1, le=1 << 26)] = Field(description="its exact length")
+
+    def planned(self, key: str) -> dict[str, str | int | None]:
+        """As plans have it, under the key of its table."""
+        return {**self.model_dump(), "field": key if self.field is None else self.field}
 
 
 class Images(Section):

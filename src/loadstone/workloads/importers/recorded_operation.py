@@ -14,11 +14,13 @@ from loadstone.workloads.importers.correlation import LONG_PASSWORD, SIMPLE
 from loadstone.workloads.importers.har import REDIRECTS, HarExchange, HarMessage
 from loadstone.workloads.importers.leaves import AUTHORIZATION, BODY, message_leaf
 from loadstone.workloads.importers.recorded_request import (
+    BodyPart,
     all_parts,
     body_text,
     files_of,
     foreign_spans,
     form_text,
+    is_encoded_as_usual,
     keyed,
     pair_list,
     pairs_of,
@@ -84,6 +86,8 @@ def write_request(page: Page, correlation: Correlation) -> dict[str, object]:
         table["body"] = _filled_body(page, text, correlation)
         kind = request.body.mime_type if request.body else ""
         headers["Content-Type"] = kind if kind.isprintable() and kind.isascii() and kind else UNKNOWN_KIND
+    elif kind := request.header("content-type"):
+        headers["Content-Type"] = kind
     if headers:
         table["headers"] = _filled_headers(page, correlation, headers)
     return table
@@ -111,9 +115,10 @@ def _filled(page: Page, correlation: Correlation, kind: Kind, text: str) -> obje
     texts = [correlation.text(page.name, Leaf(kind, key)) for key in keyed(pairs)]
     plain = (_without_passwords(literal(value), correlation) for _, value in pairs)
     addressed = [text or _addressed(value, page.first.site) for text, value in zip(texts, plain, strict=True)]
-    if pairs_of(text):
+    is_as_recorded = addressed == [literal(value) for _, value in pairs]
+    if pairs_of(text) and (kind == "field" or not is_as_recorded or is_encoded_as_usual(text)):
         return dict(zip(pairs_of(text), addressed, strict=True))
-    if addressed == [literal(value) for _, value in pairs]:
+    if is_as_recorded:
         return None
     return [[name, value] for (name, _), value in zip(pairs, addressed, strict=True)]
 
@@ -204,12 +209,18 @@ def _with_files(page: Page, correlation: Correlation) -> dict[str, object]:
     texts = [text or _addressed(value, page.first.site) for text, value in zip(parts, plain, strict=True)]
     fields = [[name, text] for (name, _), text in zip(pairs, texts, strict=True)]
     form = fields if len(dict(pairs)) < len(pairs) else dict(fields)
-    lengths = {part.name: max(1, min(MOST_UPLOAD_BYTES, len(part.text))) for part in reversed(files)}
-    uploads = {
-        part.name: {"file_name": literal(part.file_name or "file"), "bytes": lengths[part.name]}
-        for part in reversed(files)
-    }
+    uploads = {key: _upload(key, part) for key, part in keyed([(part.name, part) for part in files]).items()}
     return {**({"form": form} if form else {}), "uploads": uploads}
+
+
+def _upload(key: str, part: BodyPart) -> dict[str, object]:
+    """A file of a form as a workload declares it, under its key."""
+    return {
+        **({"field": part.name} if key != part.name else {}),
+        "file_name": literal(part.file_name or "file"),
+        **({"content_type": part.content_type} if part.content_type else {}),
+        "bytes": max(1, min(MOST_UPLOAD_BYTES, len(part.text))),
+    }
 
 
 def _without_passwords(written: str, correlation: Correlation) -> str:

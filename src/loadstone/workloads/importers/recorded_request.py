@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
-from urllib.parse import parse_qsl, quote, unquote_plus
+from urllib.parse import parse_qsl, quote, unquote_plus, urlencode
 
 from loadstone.workloads.importers.har import BACKGROUND, HarExchange, HarRequest
 from loadstone.workloads.importers.har_fields import BOUNDARY, is_multipart
@@ -25,6 +25,8 @@ BROWSERS_OWN = frozenset(
 """Headers that browsers send by themselves, or the driver does."""
 SUBPROTOCOL = "sec-websocket-protocol"
 """What the program asks for, unlike the other headers of a WebSocket's beginning (RFC 6455, section 1.9)."""
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A token (RFC 9110, section 5.6.2)."""
 PASSWORDS = frozenset(
     {
         *(
@@ -49,6 +51,7 @@ LEAST_PASSWORD = 4
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9_-]* (?! )|")
 """Before the token (RFC 9110, section 11.4); some sites have none."""
 DISPOSITION = re.compile(r"^content-disposition:(.*)$", re.IGNORECASE | re.MULTILINE)
+PART_TYPE = re.compile(r"^content-type:[ \t]*([!-~][ -~]*?)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 PART_NAME = re.compile(r"[;\s]name=(?:\"([^\"]*)\"|([^\s;]+))", re.IGNORECASE)
 FILE_NAME = re.compile(r"[;\s]filename\*?=(?:\"([^\"]*)\"|([^\s;]*))", re.IGNORECASE)
 
@@ -65,7 +68,7 @@ def own_headers(exchange: HarExchange, *, is_page: bool) -> Iterator[tuple[str, 
             continue
         if name == "accept" and (is_page or header.value.strip() == "*/*"):
             continue
-        if re.fullmatch(r"[A-Za-z0-9_-]+", header.name) and header.value.isprintable() and header.value.isascii():
+        if HEADER_NAME.fullmatch(header.name) and header.value.isprintable() and header.value.isascii():
             yield header.name, header.value
 
 
@@ -140,6 +143,18 @@ def pairs_of(text: str) -> dict[str, str]:
     return dict(pairs) if is_whole else {}
 
 
+def is_encoded_as_usual(query: str) -> bool:
+    """Whether a query encodes what forms encode: some caches and routers compare addresses by their letters."""
+    return _normal(query) == urlencode(pair_list(query))
+
+
+def _normal(text: str) -> str:
+    """An encoded form, each sign that programs encode or leave as `urlencode` writes it."""
+    upper = re.sub(r"%[0-9a-fA-F]{2}", lambda code: code[0].upper(), text)
+    unreserved = upper.replace("%20", "+").replace("%7E", "~")
+    return re.sub(r"[!'()*]", lambda sign: quote(sign[0], safe=""), unreserved)
+
+
 def form_text(request: HarRequest) -> str:
     """A form as it was sent; empty where there was none."""
     body = request.body
@@ -166,6 +181,8 @@ class BodyPart:
     """Where its text begins in the body."""
     file_name: str | None
     """None of a field."""
+    content_type: str = ""
+    """Media type of a file; empty where the browser sent none."""
 
     @property
     def span(self) -> tuple[int, int]:
@@ -191,7 +208,9 @@ def all_parts(request: HarRequest) -> Iterator[BodyPart]:
             continue
         file = FILE_NAME.search(disposition[1])
         file_name = None if file is None else file[1] or file[2] or ""
-        yield BodyPart(field[1] if field[1] is not None else field[2], part[2], part.start(2), file_name)
+        kind = PART_TYPE.search(part[1])
+        name = field[1] if field[1] is not None else field[2]
+        yield BodyPart(name, part[2], part.start(2), file_name, kind[1] if kind else "")
 
 
 def parts_of(request: HarRequest) -> Iterator[tuple[str, str]]:
