@@ -165,6 +165,13 @@ def test_a_header_may_have_any_name_of_http(tmp_path: Path) -> None:
     assert load(str(tmp_path)).operations["api"].headers == {"X.Client!": "1"}
 
 
+@pytest.mark.parametrize(("source", "files"), [("Network Load", 1), ("Memory Cache", 0), ("Disk Cache", 0)])
+def test_a_file_that_safari_had_in_its_cache_is_not_fetched_again(tmp_path: Path, source: str, files: int) -> None:
+    style = entry(5.1, f"{SITE}/a.css", "text/css", _fetchType=source)
+    imported(tmp_path, [home(), entry(5, f"{SITE}/b", text="<title>B</title>"), style])
+    assert len(load(str(tmp_path)).operations["b"].embedded) == files
+
+
 def picture(name: str, kind: str) -> str:
     return f'--x\r\nContent-Disposition: form-data; name="photo"; filename="{name}"\r\nContent-Type: {kind}\r\n\r\n\r\n'
 

@@ -184,13 +184,15 @@ class HarExchange(LenientModel):
     response: Response = Field(default_factory=Response)
     recorded_kind: str = Field(default="", alias="_resourceType")
     cached: str = Field(default="", alias="_fromCache")
+    fetched_from: str = Field(default="", alias="_fetchType")
+    """Where Safari took it from, such as `Memory Cache`."""
     messages: list[HarMessage] = Field(default_factory=list, alias="_webSocketMessages")
 
     _moment_or_none = field_validator("started", mode="before")(read_moment)
     _response_is_table = field_validator("response", mode="before")(keep_table)
     _time_is_finite = field_validator("time_ms", mode="before")(read_number)
 
-    @field_validator("cached", "recorded_kind", mode="before")
+    @field_validator("cached", "fetched_from", "recorded_kind", mode="before")
     @classmethod
     def _named(cls, value: Any) -> str:
         return str(value or "")
@@ -289,7 +291,8 @@ class HarExchange(LenientModel):
     def is_kept(self) -> bool:
         """Whether the browser had it and asked for nothing."""
         is_plain = self.method == "GET" and self.response.status == 200
-        return is_plain and (bool(self.cached) or self.response.transferred == 0)
+        is_cached = bool(self.cached) or "cache" in self.fetched_from.lower()
+        return is_plain and (is_cached or self.response.transferred == 0)
 
     @property
     def is_upgrade(self) -> bool:
