@@ -51,6 +51,10 @@ DRIVER_TLS = {
     "CertificateRequired": f"The server requires a client certificate. {CLIENT_CERTIFICATE}",
 }
 """What the driver says of a TLS handshake, in words with a remedy."""
+SETTINGS = b"\x04"
+"""Type of the first frame of an HTTP/2 server (RFC 9113, sections 3.4 and 6.5)."""
+TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
+"""First bytes of a server that speaks TLS: an alert or a handshake (RFC 8446, section 5.1)."""
 RESET, NEEDS_HTTP1 = "stream error received", "requires HTTP/1.1"
 """What the driver says of a server that ends a single request by HTTP/2, and why such a server does not speak it."""
 
@@ -199,7 +203,7 @@ async def _check_side(side: Endpoint, context: ssl.SSLContext | None, request: s
     for _ in range(ATTEMPTS - 1):
         with contextlib.suppress(_ClosedError):
             return await _ask(side, context, request)
-    return await _ask(side, context, request)
+    return await _ask(side, context, request.replace("HEAD ", "GET ", 1))  # small servers may know GET alone
 
 
 async def _ask(side: Endpoint, context: ssl.SSLContext | None, request: str) -> None:
@@ -231,7 +235,9 @@ async def _connect(
     host: str, side: Endpoint, context: ssl.SSLContext | None, about: str
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     try:
-        return await asyncio.wait_for(asyncio.open_connection(host, side.port, ssl=context), 2 * STEP_S)
+        handshake_s = STEP_S if context else None
+        opening = asyncio.open_connection(host, side.port, ssl=context, ssl_handshake_timeout=handshake_s)
+        return await asyncio.wait_for(opening, 2 * STEP_S)
     except ssl.SSLCertVerificationError as error:
         raise UsageError(f"The certificate of {about} is not trusted: {_cause(error)}.") from None
     except ssl.SSLError as error:
@@ -241,6 +247,10 @@ async def _connect(
     except TimeoutError:
         remedy = "Check the address and the firewall."
         raise UsageError(f"{about} accepted no connection within {2 * STEP_S:g} s. {remedy}") from None
+    except (ConnectionResetError, ConnectionAbortedError) as error:
+        end = f"sends no TLS handshake within {STEP_S:g} s" if "handshake" in str(error) else "closes them at once"
+        remedy = f"Does the target use http://{side}, or TLS older than 1.2?" if context else "Check its log."
+        raise UsageError(f"{about} accepts connections, but {end}. {remedy}") from None
     except OSError as error:
         why = "nothing listens there" if isinstance(error, ConnectionRefusedError) else error.strerror or str(error)
         raise UsageError(f"{about} cannot be reached: {why}. Start the server or correct --target.") from None
@@ -288,4 +298,13 @@ async def _first_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
         remedy = "Is it https?" if about.startswith("http:") else secure
         raise _ClosedError(f"{about} accepts connections, but closes them without a response. {remedy}") from None
     if head != b"HTTP/":
-        raise UsageError(f"{about} responds, but not with HTTP: the response begins with {head!r}.")
+        raise UsageError(f"{about} responds, but not with HTTP: the response begins with {head!r}. {_spoken(head)}")
+
+
+def _spoken(head: bytes) -> str:
+    """What to do about a server that does not speak HTTP/1.1, by the first bytes of its response."""
+    if head[3:4] == SETTINGS and head.startswith(b"\0"):
+        return 'It speaks HTTP/2: set protocol = "http2" under [connections].'
+    if head.startswith(TLS_RECORDS):
+        return "It speaks TLS: use https:// in --target."
+    return "Check the port of --target."

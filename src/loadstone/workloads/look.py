@@ -8,6 +8,7 @@ import tomlkit
 
 from loadstone.model.errors import UsageError
 from loadstone.model.target import encoded, without_credentials
+from loadstone.workloads.importers.har import site_of
 from loadstone.workloads.writing import name_of, table_of
 
 SCHEMES = ("http", "https")
@@ -36,7 +37,8 @@ def look_at(addresses: Sequence[str]) -> SitePreview:
     are none, or of several sites.
     """
     parts = [_parts(address) for address in addresses]
-    sites = dict.fromkeys(f"{part.scheme.lower()}://{part.netloc.lower()}" for part in parts)
+    named = (f"{part.scheme}://{part.netloc.lower()}" for part in parts)
+    sites = dict.fromkeys(site_of(name) or name for name in named)
     if len(sites) > 1:
         raise UsageError(f"The addresses belong to several sites: {', '.join(sites)}. Run one site after another.")
     operations: dict[str, str] = {}

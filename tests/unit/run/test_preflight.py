@@ -75,9 +75,21 @@ def test_a_server_that_drops_single_connections_is_measured_and_not_refused() ->
     assert not answers
 
 
+def test_a_server_that_closes_at_every_head_is_asked_by_get() -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if (await reader.readline()).startswith(b"GET "):
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    look(handle)
+
+
 @pytest.mark.parametrize(
     ("handler", "said"),
     [
+        (saying(bytes.fromhex("000006040000000000000300000064")), "It speaks HTTP/2: set protocol"),
+        (saying(b"\x15\x03\x01\x00\x02\x02\x46"), "It speaks TLS: use https://"),
+        (saying(b"SSH-2.0-OpenSSH_9.2\r\n"), "begins with b'SSH-2'. Check the port of --target"),
         (mute, "sent no response within 0.3 s"),
         (saying(b""), "closes them without a response"),
         (saying(b"* OK at your service\r\n"), "responds, but not with HTTP"),
@@ -115,6 +127,28 @@ def test_a_certificate_of_another_name_is_explained(tmp_path: Path) -> None:
     context, authority = certified(tmp_path, "shop.example")
     with pytest.raises(UsageError, match=r"IP address mismatch, .* '127\.0\.0\.1'\. Use a name of the certificate in"):
         look(GREETING, context, authority_pem=authority)
+
+
+@pytest.mark.parametrize(
+    ("waits", "said"),
+    [
+        (True, "accepts connections, but sends no TLS handshake within 0.3 s. Does the target use http://"),
+        (False, "accepts connections, but closes them at once. Does the target use http://"),
+    ],
+)
+def test_a_server_that_does_not_begin_tls_is_explained(waits: bool, said: str, monkeypatch: MonkeyPatch) -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await (reader.read() if waits else reader.read(1))
+        writer.transport.abort()
+
+    async def play() -> None:
+        async with await asyncio.start_server(handle, "127.0.0.1", 0) as server:
+            side = Endpoint("127.0.0.1", server.sockets[0].getsockname()[1])
+            await preflight.check_target(Target(None, side, verify=False), [load("support")])
+
+    monkeypatch.setattr(preflight, "STEP_S", 0.3)
+    with pytest.raises(UsageError, match=said):
+        asyncio.run(play())
 
 
 def test_what_speaks_no_tls_is_told_so() -> None:

@@ -59,3 +59,10 @@ def test_an_address_without_its_scheme_is_named_as_one(name: str) -> None:
 
 def test_hosts_in_capitals_are_one_site() -> None:
     assert look_at(["http://A.example/", "http://a.EXAMPLE/x"]).target == "http://a.example"
+
+
+def test_usual_ports_are_one_site() -> None:
+    assert look_at(["http://a.example/", "http://a.example:80/x"]).target == "http://a.example"
+    assert look_at(["https://a.example:443/", "https://a.example/x"]).target == "https://a.example"
+    with pytest.raises(UsageError, match="several sites"):
+        look_at(["http://a.example/", "http://a.example:443/"])
