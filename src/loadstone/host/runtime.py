@@ -3,7 +3,6 @@
 What a killed process left there, the next command finds and takes away.
 """
 
-import contextlib
 import fcntl
 import os
 import secrets
@@ -21,20 +20,34 @@ PREFIX = "ls"
 """First letters of all names that are given outside this process."""
 
 
+def shared_temporary_folder() -> Path:
+    """The folder of the machine for temporary files; raises PlatformError where none is writable."""
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError as error:
+        remedy = "Mount a writable folder at /tmp, or name one in TMPDIR."
+        raise PlatformError(f"Temporary files cannot be written: {error.strerror}. {remedy}") from None
+
+
 def runtime_folder() -> Path:
     """Where leases are kept: one folder a user. Short, since paths of sockets may have 107 letters only."""
     named = os.environ.get("LOADSTONE_RUNTIME_DIR")
-    return Path(named) if named else Path(tempfile.gettempdir()) / f"loadstone-{os.getuid()}"
+    return Path(named) if named else shared_temporary_folder() / f"loadstone-{os.getuid()}"
 
 
 def private_folder() -> Path:
-    """That folder, made if need be; raises PlatformError when it is not this user's alone.
+    """That folder, made if need be; raises PlatformError when it cannot be made, or is not this user's alone.
 
     What stands in it is believed when clearing up, so nobody else may write there.
     """
     folder = runtime_folder()
-    with contextlib.suppress(FileExistsError):
+    try:
         folder.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        remedy = "Name a writable folder in LOADSTONE_RUNTIME_DIR."
+        raise PlatformError(f"{folder} cannot be created: {error.strerror}. {remedy}") from None
     if not is_private(folder):
         remedy = "Remove it, or name another in LOADSTONE_RUNTIME_DIR."
         raise PlatformError(f"{folder} is not a folder that only this user may write to. {remedy}")
