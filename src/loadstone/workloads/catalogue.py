@@ -88,6 +88,12 @@ def is_unchanged(name: str) -> bool:
     return f"{digest} {name}" in (HERE / CHECK_SUMS).read_text(encoding="utf-8").splitlines()
 
 
+IMPORT = (
+    "Import a recording with `loadstone workloads from-har FILE`, or an API description with `loadstone workloads "
+    "from-openapi FILE`."
+)
+
+
 def find(name: str) -> Path:
     """The folder of a workload given by its name, its folder or its file; raises UsageError when there is none."""
     if name in (known := shipped()):
@@ -101,6 +107,8 @@ def find(name: str) -> Path:
         raise UsageError(
             f"{path} contains no {FILE}. Add one (see docs/reference/workload-file.md) or name another folder."
         )
+    if path.is_file():
+        raise UsageError(f"`{name}` is not a workload, but a file. {IMPORT}")
     near = difflib.get_close_matches(name, list(known), n=1)
     hint = f"Did you mean `{near[0]}`?" if near else f"Use one of {', '.join(known)}, or the folder of your own."
     raise UsageError(f"There is no workload `{name}`. {hint}")

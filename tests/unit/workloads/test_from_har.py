@@ -202,7 +202,9 @@ def test_a_page_of_titles_takes_no_time(tmp_path: Path) -> None:
     [
         ("{", "not a valid HAR file"),
         ("[" * 100_000, "not a valid HAR file"),
-        ('{"log": {}}', "log.entries"),
+        ('{"log": {}}', "log.entries, .* is missing. Save a visit as HAR with content"),
+        ('{"openapi": "3.0.0"}', "is missing. Use `loadstone workloads from-openapi` for an API description"),
+        ("<jmeterTestPlan/>", "Invalid JSON: .* Save a visit as HAR with content"),
         ('{"log": {"entries": []}}', "no page"),
         (json.dumps({"log": {"entries": [entry(0, "http://[::1/")]}}), "no page"),
         (json.dumps({"log": {"entries": [{**entry(0, "http://a.example/"), "request": None}]}}), "entries.0.request"),

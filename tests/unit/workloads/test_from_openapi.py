@@ -855,6 +855,7 @@ def test_a_document_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("swagger: '2.0'\npaths: {}", "version 3, but Swagger 2.0. Convert it to version 3 first"),
+        ('{"log": {"entries": []}}', "but a recording (HAR). Use `loadstone workloads from-har`"),
         ("asyncapi: 2.6.0", "version 3, but AsyncAPI 2.6.0, which describes messages"),
         ('{"info": {}, "item": []}', "version 3, but a Postman collection. Export it as OpenAPI"),
         ("", "it is empty"),

@@ -66,3 +66,11 @@ def test_usual_ports_are_one_site() -> None:
     assert look_at(["https://a.example:443/", "https://a.example/x"]).target == "https://a.example"
     with pytest.raises(UsageError, match="several sites"):
         look_at(["http://a.example/", "http://a.example:443/"])
+
+
+def test_a_file_that_is_no_workload_is_sent_to_its_importer(tmp_path: Path) -> None:
+    (tmp_path / "visit.har").write_text("{}")
+    with pytest.raises(
+        UsageError, match=r"is not a workload, but a file. Import a recording with `loadstone workloads"
+    ):
+        load(str(tmp_path / "visit.har"))

@@ -15,6 +15,7 @@ from loadstone.workloads.importers.har import HarExchange
 
 MOST_BYTES = 256 << 20
 """Longest file that is read: a visit of an hour with all bodies has a tenth of it."""
+SAVE = "Save a visit as HAR with content in the network view of a browser."
 MOST_NAMED = 3
 """Unreadable entries that are named of many."""
 
@@ -49,11 +50,13 @@ def _entries(file: Path, content: bytes) -> list[Any]:
     except (ValueError, RecursionError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else f"Invalid JSON: {error}"
         why = why if content.strip() else "it is empty"
-        raise UsageError(f"{file} is not a valid HAR file: {why}.") from None
+        raise UsageError(f"{file} is not a valid HAR file: {why}. {SAVE}") from None
     log = document.get("log") if isinstance(document, dict) else None
     entries = log.get("entries") if isinstance(log, dict) else None
     if not isinstance(entries, list):
-        raise UsageError(f"{file} is not a valid HAR file: log.entries, the list of requests, is missing.")
+        is_description = isinstance(document, dict) and not document.keys().isdisjoint(("openapi", "swagger"))
+        remedy = "Use `loadstone workloads from-openapi` for an API description." if is_description else SAVE
+        raise UsageError(f"{file} is not a valid HAR file: log.entries, the list of requests, is missing. {remedy}")
     return entries
 
 

@@ -272,7 +272,9 @@ def _instead(content: Any) -> str:
     known = table(content)
     remedies = {"swagger": ". Convert it to version 3 first, as Swagger Editor does", "openapi": ""}
     remedies |= {"asyncapi": ", which describes messages and no requests", "item": ". Export it as OpenAPI"}
+    remedies["log"] = ". Use `loadstone workloads from-har`"
     names = {"swagger": "Swagger", "openapi": "OpenAPI", "asyncapi": "AsyncAPI", "item": "a Postman collection"}
+    names["log"] = "a recording (HAR)"
     for key in (key for key in names if key in known):
         version = f" {known[key]}" if isinstance(known[key], str | int | float) else ""
         return f", but {names[key]}{version}{remedies[key]}"
