@@ -9,6 +9,7 @@ import json
 import socket
 import ssl
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Literal
 from urllib.request import getproxies, proxy_bypass
 
@@ -18,7 +19,7 @@ from pydantic.dataclasses import dataclass
 from loadstone.host import launch
 from loadstone.host.programs import driver
 from loadstone.model.errors import UsageError
-from loadstone.model.target import Addresses, Endpoint, Target, encoded
+from loadstone.model.target import Addresses, Endpoint, Identity, Target, encoded
 from loadstone.model.workload import Workload
 from loadstone.run.plan import target_plan
 
@@ -188,11 +189,28 @@ def _context(target: Target) -> ssl.SSLContext:
         except (OSError, ssl.SSLError) as error:
             remedy = "Use PEM files and a key without a passphrase"
             files = f"{identity.certificate} with the key {identity.key}"
-            raise UsageError(f"The client certificate {files} cannot be used: {error}. {remedy}.") from None
+            reason = _unusable(identity, str(error))
+            raise UsageError(f"The client certificate {files} cannot be used: {reason}. {remedy}.") from None
     if not target.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def _unusable(identity: Identity, error: str) -> str:
+    """Why the files of a client certificate cannot be used; OpenSSL's `error` where they do not say it."""
+    files = identity.certificate, identity.key
+    try:
+        certificate, key = (Path(file).read_bytes() for file in files)
+    except OSError as missing:
+        return f"{missing.filename}: {missing.strerror}"
+    if b"-----BEGIN CERTIFICATE-----" not in certificate:
+        return f"{identity.certificate} contains no certificate in PEM form"
+    if b"PRIVATE KEY-----" not in key:
+        return f"{identity.key} contains no private key in PEM form"
+    if b"ENCRYPTED" in key:
+        return "the key has a passphrase"
+    return "the key does not belong to the certificate" if "MISMATCH" in error else error
 
 
 class _ClosedError(UsageError):

@@ -1,6 +1,7 @@
 """A target that cannot be measured is said to be one at once, with its cause and a remedy."""
 
 import asyncio
+import re
 import ssl
 import time
 from collections.abc import Awaitable, Callable
@@ -228,5 +229,27 @@ def test_a_server_that_demands_a_certificate_is_explained(tmp_path: Path) -> Non
         look(GREETING, context, authority_pem=authority)
     files = {"PRIVATE KEY" in file.read_text(): file for file in tmp_path.iterdir() if file.name != reference.AUTHORITY}
     look(GREETING, context, authority_pem=authority, identity=Identity.from_files(files[False], files[True]))
-    with pytest.raises(UsageError, match="cannot be used"):
-        look(GREETING, context, authority_pem=authority, identity=Identity.from_files(files[False], files[False]))
+
+
+@pytest.mark.parametrize(
+    ("cert", "key", "said"),
+    [
+        ("mine.pem", "others.key", "cannot be used: the key does not belong to the certificate"),
+        ("mine.pem", "mine.pem", "mine.pem contains no private key in PEM form"),
+        ("store.p12", "mine.key", "store.p12 contains no certificate in PEM form"),
+        ("mine.pem", "locked.key", "cannot be used: the key has a passphrase"),
+        ("mine.pem", "missing.key", "missing.key: No such file or directory"),
+    ],
+)
+def test_a_certificate_that_cannot_be_used_is_explained(cert: str, key: str, said: str, tmp_path: Path) -> None:
+    for owner in ("mine", "others"):
+        files = reference.certificate(["127.0.0.1"])
+        own = [text for name, text in files.items() if name != reference.AUTHORITY]
+        for text in own:
+            (tmp_path / f"{owner}.{'key' if 'PRIVATE KEY' in text else 'pem'}").write_text(text)
+    (tmp_path / "store.p12").write_bytes(b"0\x82\x03")
+    (tmp_path / "locked.key").write_text("-----BEGIN ENCRYPTED PRIVATE KEY-----\n-----END ENCRYPTED PRIVATE KEY-----")
+    context, authority = certified(tmp_path, "127.0.0.1")
+    identity = Identity.from_files(tmp_path / cert, tmp_path / key)
+    with pytest.raises(UsageError, match=re.escape(said)):
+        look(GREETING, context, authority_pem=authority, identity=identity)
