@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from loadstone.host import locks
-from loadstone.host.runtime import shared_temporary_folder
+from loadstone.host.runtime import find_temporary_folder
 from loadstone.model.errors import PlatformError
 
 
@@ -46,7 +46,7 @@ def _can_be_made(folder: Path) -> bool:
 
 def _temporary() -> Path:
     """What stands in it is believed, so nobody else may write there."""
-    folder = shared_temporary_folder() / f"loadstone-cache-{os.getuid()}"
+    folder = find_temporary_folder() / f"loadstone-cache-{os.getuid()}"
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700)
     try:

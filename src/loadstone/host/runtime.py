@@ -20,7 +20,7 @@ PREFIX = "ls"
 """First letters of all names that are given outside this process."""
 
 
-def shared_temporary_folder() -> Path:
+def find_temporary_folder() -> Path:
     """The folder of the machine for temporary files; raises PlatformError where none is writable."""
     try:
         return Path(tempfile.gettempdir())
@@ -32,7 +32,7 @@ def shared_temporary_folder() -> Path:
 def runtime_folder() -> Path:
     """Where leases are kept: one folder a user. Short, since paths of sockets may have 107 letters only."""
     named = os.environ.get("LOADSTONE_RUNTIME_DIR")
-    return Path(named) if named else shared_temporary_folder() / f"loadstone-{os.getuid()}"
+    return Path(named) if named else find_temporary_folder() / f"loadstone-{os.getuid()}"
 
 
 def private_folder() -> Path:

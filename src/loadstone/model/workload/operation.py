@@ -235,7 +235,7 @@ class Upload(Section):
     )
     bytes: Annotated[int, Field(ge=1, le=1 << 26)] = Field(description="its exact length")
 
-    def planned(self, key: str) -> dict[str, str | int | None]:
+    def to_plan(self, key: str) -> dict[str, str | int | None]:
         """As plans have it, under the key of its table."""
         return {**self.model_dump(), "field": key if self.field is None else self.field}
 

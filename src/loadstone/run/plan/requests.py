@@ -25,7 +25,7 @@ def compile_operation(workload: Workload, name: str) -> Json:
         "embedded": embedded_files(workload, operation),
         "limit": _limit(workload, operation),
         "endings": [{"name": name, **ending.model_dump()} for name, ending in operation.endings.items()],
-        "uploads": [upload.planned(key) for key, upload in operation.uploads.items()],
+        "uploads": [upload.to_plan(key) for key, upload in operation.uploads.items()],
         "before": [_around(workload, operation, request, name) for request in operation.before_it],
         "after": [_around(workload, operation, request, name) for request in operation.after_it],
         "images": None if operation.images is None else operation.images.model_dump(),
