@@ -29,6 +29,10 @@ from tests.vm.agents import STAND_IN
 PAIR = "db"
 MAC = "52:54:00:00:02:01"
 ADDRESSES = {"s1": "127.0.0.2", "s2": "127.0.0.3", "w1": "127.0.0.4"}
+LOG_ADDRESSES = {address: address.replace("127.0.0", "127.0.1") for address in ADDRESSES.values()}
+"""Of the network for logs, by the public address."""
+CALLER = "127.0.0.1"
+"""Address that connections on loopback come from."""
 SIDES = {"s1": "a", "s2": "b"}
 """Side of each host at first, which is also the end of the name of its tap."""
 WIDE = WideNetwork(
@@ -98,9 +102,10 @@ def side_of(half: HostedHalf, name: str) -> PairSide:
 
 async def make_pair(halves: dict[str, HostedHalf], lease_min: int) -> None:
     """Makes a protected pair on both hosts, and its witness on the third."""
-    files = await asyncio.to_thread(reference.certificate, [*ADDRESSES.values()])
+    files = await asyncio.to_thread(reference.certificate, [CALLER, *LOG_ADDRESSES.values()])
     for half in halves.values():
-        await half.install_credentials(files[CERTIFICATE], files[KEY], files[AUTHORITY])
+        texts = (files[CERTIFICATE], files[KEY], files[AUTHORITY])
+        await half.install_credentials(*texts, log_address=LOG_ADDRESSES[half.address])
         await half.join(WIDE)
     witness = await halves["w1"].start_witness(60 * lease_min)
     declared = {"platform": "pair", "lease": lease_min}

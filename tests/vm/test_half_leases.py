@@ -5,21 +5,28 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+from pydantic_core import to_jsonable_python
 
 from loadstone.fleet.contract import FleetError
+from loadstone.fleet.messages import carry_out
 from loadstone.fleet.pairs.half import HostedHalf
 from loadstone.fleet.pairs.kept import list_kept_pairs
+from loadstone.fleet.pairs.remote_side import HalfHost
 from loadstone.fleet.pairs.requests import AdoptedHalf
+from loadstone.fleet.pairs.takeover import restore_halves
 from tests.places import PROJECT
 from tests.vm.agents import Half, Network, Pair, Relay
-from tests.vm.halves import ADDRESSES, PAIR, SIDES, WIDE, host_folder, open_half, side_of
+from tests.vm.halves import ADDRESSES, LOG_ADDRESSES, PAIR, WIDE, host_folder, machines_stood_in, open_half, side_of
 from tests.waiting import until
 
 MEANWHILE_MIN = 10
+Supervised = tuple[Pair, asyncio.subprocess.Process]
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +37,7 @@ def network() -> Iterator[Network]:
 
 
 @asynccontextmanager
-async def supervised(
-    network: Network, folder: Path, lease_min: int
-) -> AsyncIterator[tuple[Pair, asyncio.subprocess.Process]]:
+async def supervised(network: Network, folder: Path, lease_min: int) -> AsyncIterator[Supervised]:
     """A protected pair, as its frames show it, and the process that supervises all its hosts."""
     stem = await asyncio.to_thread(network.add_pair)  # its library has an event loop of its own
     argv = [sys.executable, "-m", "tests.vm.halves", network.name, stem, str(folder), str(lease_min)]
@@ -62,12 +67,24 @@ def processes_below(folder: Path) -> list[psutil.Process]:
     ]
 
 
-async def adopt(stack: AsyncExitStack, network: Network, pair: Pair, host: str) -> tuple[HostedHalf, AdoptedHalf]:
+async def adopt(half: HostedHalf, folder: Path, host: str) -> AdoptedHalf:
     """Takes over what lives on a host."""
-    half = await open_half(stack, network.name, pair.stem, pair.folder, host)
-    with host_folder(pair.folder, host):
+    with host_folder(folder, host):
         assert list_kept_pairs() == [PAIR]
-        return half, await half.adopt()
+        return await half.adopt()
+
+
+@dataclass
+class PaperHost:
+    """A host whose supervisor passes messages on to its part of the pair."""
+
+    name: str
+    half: HostedHalf
+    lost: str = ""
+
+    async def ask(self, request: Any, timeout_s: float | None = None) -> Any:
+        assert request.pair == PAIR
+        return to_jsonable_python(await carry_out(request.request, self.half))
 
 
 def test_a_pair_whose_supervisors_are_killed_survives_a_fault_and_is_taken_over(
@@ -84,20 +101,27 @@ def test_a_pair_whose_supervisors_are_killed_survives_a_fault_and_is_taken_over(
             assert await pair.runs_on()
             assert pair.missing == []
 
-            halves = {}
-            answers = {}
-            for host in ADDRESSES:
-                halves[host], answers[host] = await adopt(stack, network, pair, host)
-            assert [[side.name for side in answers[host].sides] for host in ADDRESSES] == [[], ["b"], []]
+            halves = {host: await open_half(stack, network.name, pair.stem, tmp_path, host) for host in ADDRESSES}
+            answers = {host: await adopt(halves[host], tmp_path, host) for host in ("s2", "w1")}
+            with host_folder(tmp_path, "s1"):
+                assert list_kept_pairs() == [], "its side is gone, and nothing holds what it left"
+            assert [side.name for side in answers["s2"].sides] == ["b"]
             assert {answer.network for answer in answers.values()} == {WIDE}
-            assert all(answers[host].machine == {"platform": "pair", "lease": MEANWHILE_MIN} for host in SIDES)
+            assert answers["s2"].machine == {"platform": "pair", "lease": MEANWHILE_MIN}
             survivor = side_of(halves["s2"], "b")
             names = [event["event"] for event in survivor.events]
             assert names[0] == "ready"
             assert names.index("unkept") < names.index("live")
+
+            hosts = {
+                host: HalfHost(PaperHost(host, half), PAIR, half.address, LOG_ADDRESSES[half.address])
+                for host, half in halves.items()
+            }
+            with machines_stood_in():
+                assert list(await restore_halves(hosts, answers)) == ["s1"]
             await survivor.order("protect")
             address = str((await survivor.event("listening"))["address"])
-            assert address.startswith(ADDRESSES["s2"])
+            assert address.startswith(LOG_ADDRESSES[ADDRESSES["s2"]])
             third = side_of(halves["s1"], "side-2")
             await third.start_agent(address)
             await survivor.event("joined")
@@ -105,7 +129,7 @@ def test_a_pair_whose_supervisors_are_killed_survives_a_fault_and_is_taken_over(
             for half in halves.values():
                 await half.end()
             assert processes_below(tmp_path) == []
-            for host in ADDRESSES:
+            for host in answers:
                 with host_folder(tmp_path, host), pytest.raises(FleetError, match=f"No part of the pair {PAIR}"):
                     await halves[host].adopt()
 

@@ -12,6 +12,9 @@ from loadstone.model.machine import PUBLIC
 from loadstone.model.reading import Section
 from loadstone.model.target import Endpoint
 
+LOG_NETWORK, CARRY_NETWORK = "log", "carry"
+"""Networks of hosts for the log of pairs, and for copies of states and disks."""
+
 
 class HostRole(StrEnum):
     """What a host is for."""
@@ -68,7 +71,8 @@ class HostSpec(Section):
     roles: tuple[HostRole, ...] = Field(description="a list of `driver`, `system`, `witness`", min_length=1)
     """Roles of the host: it generates load, runs machines, or decides which side of a pair serves."""
     addresses: Mapping[str, IPv4Address] = Field(
-        description='a table of its addresses by network, as { public = "10.0.0.2" }; `public` is how others reach it'
+        description="a table of its addresses by network: `public` is how others reach it; pairs use `log` "
+        "for the log and `carry` for copies of states and disks, where given"
     )
     cores: str = Field(
         default="", description="cores that drivers and machines may use, such as 0-3 or 0+2; default: all"
@@ -86,7 +90,11 @@ class HostSpec(Section):
     @property
     def address(self) -> str:
         """How others reach it."""
-        return str(self.addresses[PUBLIC])
+        return self.address_of(PUBLIC)
+
+    def address_of(self, network: str) -> str:
+        """Its address in a network; the public one where it has no other."""
+        return str(self.addresses.get(network, self.addresses[PUBLIC]))
 
 
 class FleetSpec(Section):

@@ -14,7 +14,7 @@ from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.messages import carry_out
 from loadstone.fleet.pairs.carrying import fetched, offered
 from loadstone.fleet.pairs.kept import HALF_RECORD, HalfRecord, find_half, half_folder
-from loadstone.fleet.pairs.requests import AdoptedHalf, AdoptedSide, HalfFacts, SideEvents, SideRequest
+from loadstone.fleet.pairs.requests import AdoptedHalf, AdoptedSide, HalfFacts, PairCredentials, SideEvents, SideRequest
 from loadstone.fleet.pairs.witness import HostedWitness
 from loadstone.fleet.routes import forward
 from loadstone.platforms.fabric import NetworkInterface, TapOptions, WideNetwork
@@ -46,6 +46,9 @@ class HostedHalf:
     """At which other hosts reach this one."""
     journal: ResourceJournal = field(init=False)
     """Of what this part is made of: the maker's, or that of a supervisor that is gone."""
+    log_address: str = ""
+    carry_address: str = ""
+    """Where its agents, and files that it offers, are reached; empty for `address`."""
     remote: RemotePeer = field(init=False)
     record: HalfRecord | None = None
     """As it is stored for the next coordinator; None before the network is there."""
@@ -61,7 +64,8 @@ class HostedHalf:
 
     def _know_credentials(self) -> None:
         credentials = {"certificate": CERTIFICATE, "key": KEY, "authority": AUTHORITY}
-        self.remote = RemotePeer(self.address, "", **{kind: self.folder / file for kind, file in credentials.items()})
+        own = self.log_address or self.address
+        self.remote = RemotePeer(own, "", **{kind: self.folder / file for kind, file in credentials.items()})
 
     @property
     def folder(self) -> Path:
@@ -73,13 +77,26 @@ class HostedHalf:
         """Seconds that it lives on without a coordinator."""
         return 0 if self.record is None else self.record.lease_s
 
-    async def install_credentials(self, certificate: str, key: str, authority: str) -> None:
-        """Keeps the certificate and the key that prove this host to be the pair's, and the authority to trust."""
+    async def install_credentials(
+        self, certificate: str, key: str, authority: str, log_address: str = "", carry_address: str = ""
+    ) -> None:
+        """Keeps the certificate and the key that prove this host to be the pair's, and the authority to trust; uses
+        these addresses for the log and for copies.
+        """
+        self.log_address, self.carry_address = log_address, carry_address
+        self._know_credentials()
         self.folder.mkdir(mode=0o700)
         for name, text in ((CERTIFICATE, certificate), (KEY, key), (AUTHORITY, authority)):
             file = self.folder / name
             file.touch(mode=0o600)
             file.write_text(text)
+
+    async def read_credentials(self) -> PairCredentials:
+        """Its certificate and key, for a host that has lost its part of the pair. Raises FleetError."""
+        try:
+            return PairCredentials(*((self.folder / name).read_text() for name in (CERTIFICATE, KEY, AUTHORITY)))
+        except OSError as error:
+            raise FleetError(f"The credentials of the pair {self.name} cannot be read: {error}.") from None
 
     async def join(self, network: WideNetwork) -> None:
         """Joins the pair's network, which is on all hosts. Raises FleetError where this host is not a member."""
@@ -88,7 +105,8 @@ class HostedHalf:
             raise FleetError(f"{self.address} is not a member of the network {network.name}.")
         await self.maker.fabric.join(network, this_member)
         await forward(self.maker.journal)
-        self._store(HalfRecord(network=network))
+        addresses = {"log_address": self.log_address, "carry_address": self.carry_address}
+        self._store(HalfRecord(network=network, **addresses))
 
     def _store(self, record: HalfRecord) -> None:
         """Stores what the next coordinator must know, where this host has more than the network."""
@@ -165,7 +183,7 @@ class HostedHalf:
             is_known=await asyncio.to_thread(is_known_build),
             processor=next(iter(models()), ""),
             clock_mhz=max(clocks_mhz(), default=0.0),
-            link_mbit_per_s=link_speed(self.address),
+            link_mbit_per_s=link_speed(self.remote.address),
         )
 
     async def adopt(self) -> AdoptedHalf:
@@ -176,6 +194,7 @@ class HostedHalf:
         except OSError:
             raise FleetError(f"The part of the pair {self.name} on {self.address} has just ended.") from None
         self._adopted.callback(undo, folder)
+        self.log_address, self.carry_address = record.log_address, record.carry_address
         self._know_credentials()
         self.record = record
         if record.witness_process is not None:
@@ -184,7 +203,7 @@ class HostedHalf:
         facts = None
         if record.machine is not None and record.nic is not None:
             facts = await self._describe(record.machine, record.nic, record.witness)
-        return AdoptedHalf(record.network, record.machine, facts, await self._adopt_sides())
+        return AdoptedHalf(record.network, record.machine, facts, record.witness, await self._adopt_sides())
 
     async def _adopt_sides(self) -> list[AdoptedSide]:
         """Sides whose agent runs; what is left of others is removed."""
@@ -217,7 +236,8 @@ class HostedHalf:
         """Serves a file to the pair's other hosts; the port. Raises FleetError."""
         path = self.own_file(file)
         stack = AsyncExitStack()
-        port = await stack.enter_async_context(offered(path, self.remote))
+        at = replace(self.remote, address=self.carry_address or self.address)
+        port = await stack.enter_async_context(offered(path, at))
         self._offers[port] = stack
         return port
 

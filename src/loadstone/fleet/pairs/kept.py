@@ -19,6 +19,9 @@ class HalfRecord(PairDocument):
     """One host's part of one pair."""
 
     network: WideNetwork
+    log_address: str = ""
+    carry_address: str = ""
+    """Addresses of this host for the log and for copies; empty for its public one."""
     lease_s: int = 0
     """Seconds that it lives on without a coordinator."""
     witness: str = ""

@@ -46,6 +46,9 @@ class HalfHost:
     pair: str
     address: str
     """At which others reach it."""
+    log_address: str = ""
+    carry_address: str = ""
+    """At which its agents, and files that it offers, are reached; empty for the same."""
 
     async def ask(self, request: ForHalf[Answer], timeout_s: float | None = None) -> Answer:
         """Sends it a message about this pair; the answer. Raises LoadstoneError."""
@@ -120,7 +123,7 @@ class RemoteSide(Side):
         for there, here in files.items():
             port = await source.home.ask(OfferFile(there.name))
             try:
-                await self.home.ask(FetchFile(here.name, source.home.address, port))
+                await self.home.ask(FetchFile(here.name, source.home.carry_address or source.home.address, port))
             finally:
                 await source.home.ask(WithdrawFile(port))
             if not keeps:

@@ -105,6 +105,23 @@ class InstallCredentials(ForHalf[None], kind="install_credentials"):
     certificate: str
     key: str = field(repr=False)
     authority: str
+    log_address: str = ""
+    """At which its agents and its witness wait for other hosts; empty for the public address."""
+    carry_address: str = ""
+    """At which it offers files; empty for the public address."""
+
+
+@dataclass(frozen=True)
+class PairCredentials:
+    """What proves a host to be the pair's, and the authority to trust."""
+
+    certificate: str
+    key: str = field(repr=False)
+    authority: str
+
+
+class ReadCredentials(ForHalf[PairCredentials], kind="read_credentials"):
+    """Return its certificate and key, for a host that has lost its part of the pair."""
 
 
 class JoinNetwork(ForHalf[None], kind="join"):
@@ -176,6 +193,8 @@ class AdoptedHalf:
     machine: Json | None
     """As it is declared; None on a host without a side."""
     facts: HalfFacts | None
+    witness: str
+    """HOST:PORT of who decides which side continues."""
     sides: list[AdoptedSide]
     """In the order in which they came."""
 

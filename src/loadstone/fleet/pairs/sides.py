@@ -9,6 +9,7 @@ from loadstone.fleet.pairs.remote_side import HalfHost, RemoteSide
 from loadstone.fleet.pairs.requests import HalfFacts
 from loadstone.fleet.reserved import FleetHost
 from loadstone.fleet.routes import forward
+from loadstone.model.fleet import CARRY_NETWORK, LOG_NETWORK
 from loadstone.model.machine import MINIMAL, PUBLIC, MachineSpec
 from loadstone.platforms.contract import MachineContext
 from loadstone.platforms.fabric import NetworkInterface, WideNetwork
@@ -25,6 +26,12 @@ from loadstone.platforms.vm.settings import Accelerator
 def hosts_by_address(hosts: Sequence[FleetHost]) -> list[FleetHost]:
     """The first host of each address: several may be one machine."""
     return list({host.spec.address: host for host in reversed(hosts)}.values())
+
+
+def connect_host(host: FleetHost, pair: str) -> HalfHost:
+    """A host as one that may have a part of a pair."""
+    spec = host.spec
+    return HalfHost(host, pair, spec.address, spec.address_of(LOG_NETWORK), spec.address_of(CARRY_NETWORK))
 
 
 async def join_from_here(wide: WideNetwork, own_address: str, hosted: Collection[str], here: MachineMaker) -> None:

@@ -19,9 +19,10 @@ from loadstone.fleet.pairs.requests import (
     RememberBuild,
     StartWitness,
 )
-from loadstone.fleet.pairs.sides import SpreadSides, hosts_by_address, join_from_here
+from loadstone.fleet.pairs.sides import SpreadSides, connect_host, hosts_by_address, join_from_here
 from loadstone.fleet.reserved import FleetHost
 from loadstone.fleet.routes import wide_block
+from loadstone.model.fleet import CARRY_NETWORK, LOG_NETWORK
 from loadstone.model.machine import MachineSpec
 from loadstone.platforms.fabric import Member, WideNetwork
 from loadstone.platforms.kind import own_settings
@@ -81,7 +82,7 @@ class SpreadPair:
 
     @asynccontextmanager
     async def _machine(self, name: str, spec: MachineSpec, here: MachineMaker) -> AsyncIterator[PairMachine]:
-        halves = {host.name: HalfHost(host, name, host.spec.address) for host in self._machines()}
+        halves = {host.name: connect_host(host, name) for host in self._machines()}
         await _install_credentials(halves, self.homes)
         network = await self._network(halves, here)
         sides = [halves[host.name] for host in self.homes.sides]
@@ -138,10 +139,15 @@ class SpreadPair:
 
 async def _install_credentials(halves: Mapping[str, HalfHost], homes: Homes) -> None:
     """Gives the three hosts a certificate of an authority that is of this pair alone."""
-    addresses = [home.spec.address for home in (*homes.sides, homes.witness)]
-    files = await asyncio.to_thread(reference.certificate, addresses)
-    message = InstallCredentials(files[CERTIFICATE], files[KEY], files[AUTHORITY])
-    await asyncio.gather(*(half.ask(message) for half in halves.values() if half.address in addresses))
+    specs = {home.spec.address: home.spec for home in (*homes.sides, homes.witness)}
+    others = [spec.address_of(network) for spec in specs.values() for network in (LOG_NETWORK, CARRY_NETWORK)]
+    files = await asyncio.to_thread(reference.certificate, [*dict.fromkeys([*specs, *others])])
+
+    async def install(half: HalfHost) -> None:
+        texts = (files[CERTIFICATE], files[KEY], files[AUTHORITY])
+        await half.ask(InstallCredentials(*texts, half.log_address, half.carry_address))
+
+    await asyncio.gather(*(install(half) for half in halves.values() if half.address in specs))
 
 
 def _refuse_unlike(halves: Sequence[HalfFacts], homes: Homes) -> None:

@@ -7,8 +7,17 @@ from contextlib import asynccontextmanager, suppress
 from loadstone.fleet.contract import FleetError
 from loadstone.fleet.open import OpenFleet
 from loadstone.fleet.pairs.remote_side import HalfHost
-from loadstone.fleet.pairs.requests import AdoptedHalf, AdoptHalf, JoinNetwork, KillWitness
-from loadstone.fleet.pairs.sides import SpreadSides, hosts_by_address, join_from_here
+from loadstone.fleet.pairs.requests import (
+    AdoptedHalf,
+    AdoptHalf,
+    HalfFacts,
+    InstallCredentials,
+    JoinNetwork,
+    KillWitness,
+    MakeHalf,
+    ReadCredentials,
+)
+from loadstone.fleet.pairs.sides import SpreadSides, connect_host, hosts_by_address, join_from_here
 from loadstone.fleet.requests import ListPairs
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MachineSpec
@@ -33,15 +42,17 @@ async def adopt_spread_pair(fleet: OpenFleet, name: str, here: MachineMaker) -> 
     """Takes over a pair that lives on hosts of a fleet, and ends it when the block ends. Raises PlatformError where it
     has ended; where the takeover fails otherwise, the pair continues.
     """
-    halves = {host.name: HalfHost(host, name, host.spec.address) for host in hosts_by_address([*fleet.hosts.values()])}
+    halves = {host.name: connect_host(host, name) for host in hosts_by_address([*fleet.hosts.values()])}
     adopted = await _adopt_halves(halves)
     network = next(iter(adopted.values())).network
     addresses = [halves[host].address for host in adopted]
     members = {member.underlay for member in network.members}
-    others = [half for half in halves.values() if half.address in members and half.address not in addresses]
+    at_sides = {member.underlay for member in network.members if member.is_side}
+    others = [half for half in halves.values() if half.address in members - at_sides and half.address not in addresses]
     await asyncio.gather(*(half.ask(JoinNetwork(network)) for half in others))
     await join_from_here(network, fleet.own_address, [half.address for half in halves.values()], here)
     facts = {host: half.facts for host, half in adopted.items() if half.facts is not None}
+    facts |= await restore_halves(halves, adopted)
     sides = SpreadSides(name, _declared(name, adopted), network, facts, halves)
     machine = await _adopt_machine(sides, adopted, here)
     try:
@@ -64,6 +75,26 @@ async def _adopt_halves(halves: Mapping[str, HalfHost]) -> dict[str, AdoptedHalf
             f"No host of the fleet has a machine of the pair `{name}`: it has ended, or its lease is over."
         )
     return adopted
+
+
+async def restore_halves(halves: Mapping[str, HalfHost], adopted: Mapping[str, AdoptedHalf]) -> dict[str, HalfFacts]:
+    """Makes the parts of hosts that had a side and have lost it, from those that live; what sides there are made of,
+    by host. Such a host is in the pair's network already. Raises PlatformError.
+    """
+    living = next(host for host, half in adopted.items() if half.machine is not None)
+    machine, network, witness = adopted[living].machine, adopted[living].network, adopted[living].witness
+    at_sides = {member.underlay for member in network.members if member.is_side}
+    lost = {host: half for host, half in halves.items() if half.address in at_sides and host not in adopted}
+    if machine is None or not lost:
+        return {}
+    known = await halves[living].ask(ReadCredentials())
+    facts = {}
+    for host, half in lost.items():
+        addresses = (half.log_address, half.carry_address)
+        await half.ask(InstallCredentials(known.certificate, known.key, known.authority, *addresses))
+        await half.ask(JoinNetwork(network))
+        facts[host] = await half.ask(MakeHalf(machine, network.name, witness))
+    return facts
 
 
 def _declared(name: str, adopted: Mapping[str, AdoptedHalf]) -> MachineSpec:
