@@ -368,9 +368,11 @@ def leased(files: SideFiles, lease_s: int | None) -> list[str]:
 
 @asynccontextmanager
 async def whole_pair(
-    network: Network, folder: Path, patience_ms: int = 500, lease_s: int | None = None
+    network: Network, folder: Path, patience_ms: int = 500, lease_s: int | None = None, delay_us: int = 0
 ) -> AsyncIterator[Pair]:
-    """Two agents and two machines, protected; with a lease the agents have control sockets."""
+    """Two agents and two machines, protected; with a lease the agents have control sockets. Their channel takes so much
+    longer each way.
+    """
     stem = await asyncio.to_thread(network.add_pair)  # its library has an event loop of its own
     place = folder / stem
     (place / "store").mkdir(parents=True)
@@ -384,7 +386,8 @@ async def whole_pair(
         relay = Relay((host, int(port)))
         await a.start_machine("record", mac)
         follow = await relay.start()
-        await b.start_agent(network, f"{stem}b", mac, patience_ms, follow, *leased(b.files, lease_s))
+        options = [*leased(b.files, lease_s), "--delay-us", str(delay_us)]
+        await b.start_agent(network, f"{stem}b", mac, patience_ms, follow, *options)
         await b.start_machine("replay", mac)
         await a.event("protected")
         pair = Pair(network, stem, place, a, b, relay)

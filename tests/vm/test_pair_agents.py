@@ -17,6 +17,8 @@ from tests.vm.agents import Half, Network, agent_argv, whole_pair
 from tests.waiting import until
 
 JOINERS = 40
+LATE_TICKS, EVENT_BYTES = 60, 9
+"""Ticks of the machine that are one and a half seconds, and what each has in the log."""
 VERSION = 4
 """Of what agents speak."""
 
@@ -89,6 +91,47 @@ def test_status_figures_are_of_this_moment(network: Network, tmp_path: Path) -> 
                 assert primary.metrics["log_mbit_per_s"] > 0
                 pair.secondary.signal(signal.SIGSTOP, "machine")
                 await until(lambda: primary.metrics["lag_ms"] > 1500)  # though nothing is replayed that could tell
+
+    asyncio.run(play())
+
+
+DELAY_US = 5000
+
+
+def test_a_channel_that_takes_longer_holds_outputs_for_the_round_trip(network: Network, tmp_path: Path) -> None:
+    async def play() -> None:
+        with network.watched():
+            async with whole_pair(network, tmp_path, patience_ms=5000, delay_us=DELAY_US) as pair:
+                primary = pair.primary
+                await until(lambda: primary.metrics.get("round_trip_ms") is not None)
+                assert primary.metrics["round_trip_ms"] >= 2 * DELAY_US / 1000
+                await until(lambda: primary.metrics["held_ms"]["p50"] >= 2 * DELAY_US / 1000)
+                assert await pair.runs_on()
+                assert pair.missing == []
+
+    asyncio.run(play())
+
+
+def test_a_secondary_that_cannot_take_over_soon_protects_nobody(network: Network, tmp_path: Path) -> None:
+    async def play() -> None:
+        primary = await alone(network, tmp_path)
+        secondary = Half("b", primary.folder)
+        try:
+            await primary.order("protect")
+            address = str((await primary.event("listening"))["address"])
+            mac = "52:54:00:00:01:01"
+            await secondary.start_agent(network, f"{primary.folder.name}b", mac, 500, address)
+            await secondary.start_machine("replay", mac)
+            secondary.signal(signal.SIGSTOP, "machine")
+            await primary.event("joined")
+            seen = primary.metrics.get("recorded", 0)
+            await until(lambda: primary.metrics.get("received", 0) > seen + LATE_TICKS * EVENT_BYTES)
+            assert not primary.has_reported("protected"), "it holds the log, and has replayed none of it"
+            secondary.signal(signal.SIGCONT, "machine")
+            await primary.event("protected")
+        finally:
+            for half in (primary, secondary):
+                await half.end()
 
     asyncio.run(play())
 

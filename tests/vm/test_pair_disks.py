@@ -256,7 +256,7 @@ def small(tmp_path: Path) -> Iterator[Sequence[Path]]:
         subprocess.run(["umount", folder], check=True)
 
 
-@pytest.mark.slow("boots a pair twice")
+@pytest.mark.slow("boots a pair three times")
 def test_a_pair_whose_both_sides_are_gone_restarts_from_its_disk_with_all_that_was_acknowledged(tmp_path: Path) -> None:
     async def play() -> None:
         async with serving(tmp_path, disk=DISK_MIB, restart=True) as (machine, _, _):
@@ -274,8 +274,18 @@ def test_a_pair_whose_both_sides_are_gone_restarts_from_its_disk_with_all_that_w
             acknowledged = writer.acknowledged
             assert rows[: len(acknowledged)] == acknowledged
             assert len(rows) <= len(acknowledged) + 1, "the last may have been written and not answered"
+            await panic(machine)
+            await until(lambda: bool(machine.failures) or (machine.restarts == 2 and machine.is_protected))
+            assert not machine.failures
+            assert await asyncio.to_thread(rows_of, address) == rows
 
     asyncio.run(play())
+
+
+async def panic(machine: PairMachine) -> None:
+    """Has the guest's kernel panic, after which it reboots."""
+    with contextlib.suppress(PlatformError):
+        await machine.agent.ask("write", path="/proc/sysrq-trigger", text="c", timeout_s=5)
 
 
 def rows_of(address: tuple[str, int]) -> list[int]:

@@ -71,8 +71,7 @@ class HostSpec(Section):
     roles: tuple[HostRole, ...] = Field(description="a list of `driver`, `system`, `witness`", min_length=1)
     """Roles of the host: it generates load, runs machines, or decides which side of a pair serves."""
     addresses: Mapping[str, IPv4Address] = Field(
-        description="a table of its addresses by network: `public` is how others reach it; pairs use `log` "
-        "for the log and `carry` for copies of states and disks, where given"
+        description="a table of its addresses: `public` for all; for pairs also `log`, and `carry` for copies"
     )
     cores: str = Field(
         default="", description="cores that drivers and machines may use, such as 0-3 or 0+2; default: all"

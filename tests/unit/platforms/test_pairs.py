@@ -52,6 +52,9 @@ def test_an_agent_that_follows_is_told_whom() -> None:
     alone = agent("loadstone-pair", LAYOUT, FILES, "tap1", None)
     assert "--follow" not in alone
     assert agent("loadstone-pair", LAYOUT, FILES, "tap2", "127.0.0.1:9")[-2:] == ["--follow", "127.0.0.1:9"]
+    distant = replace(LAYOUT, round_trip_ms=0.3)
+    assert agent("loadstone-pair", distant, FILES, "tap2", "127.0.0.1:9")[-2:] == ["--delay-us", "150"]
+    assert "--delay-us" not in agent("loadstone-pair", distant, FILES, "tap1", None)
 
 
 def test_a_side_whose_other_is_on_another_host_has_papers_a_witness_and_a_shorter_line() -> None:
@@ -114,6 +117,7 @@ def test_what_means_nothing_for_a_pairs_disk_is_refused() -> None:
     assert not idle_settings(False, PairSettings())
     assert "disk=64" in idle_settings(False, PairSettings(disks=Disks.SHARED))
     assert "disks=shared" in idle_settings(True, PairSettings(reads=Reads.SECONDARY))
+    assert "protected=false" in idle_settings(True, PairSettings(protected=False, round_trip_ms=1))
 
 
 def test_memory_is_locked_where_that_is_allowed_and_a_pair_is_made() -> None:

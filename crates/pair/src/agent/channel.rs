@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use socket2::Socket;
 
+use super::delay::delay_both_ways;
 use super::disk::Mark;
 use super::places::{self, Bounded, Places, GREETING};
 use super::report::report;
@@ -243,8 +244,8 @@ fn welcome(tcp: TcpStream, identity: &Identity) -> Result<Greeting> {
     Ok((stream, name, generation, is_log))
 }
 
-/// Connects to the other agent, twice.
-pub fn connect(address: SocketAddr, identity: &Identity) -> Result<Channel> {
+/// Connects to the other agent, twice; everything takes `delay` longer in each direction from then on.
+pub fn connect(address: SocketAddr, identity: &Identity, delay: Duration) -> Result<Channel> {
     ensure!(is_sealed_or_local(address, identity), "{}", unsealed(address));
     let (mut streams, mut peer, mut theirs) = (Vec::new(), String::new(), 0);
     for is_log in [false, true] {
@@ -255,7 +256,7 @@ pub fn connect(address: SocketAddr, identity: &Identity) -> Result<Channel> {
         let mut stream = prepare(tcp, identity.seals.as_ref(), seal)?;
         say_hello(&mut stream, identity, is_log)?;
         (peer, theirs, _) = hear_hello(&stream, identity, until)?;
-        streams.push(stream);
+        streams.push(if delay.is_zero() { stream } else { delay_both_ways(stream, delay)? });
     }
     let log = streams.pop();
     finish(streams.pop(), log, peer, theirs)

@@ -8,6 +8,7 @@ pub(crate) mod admission;
 mod asker;
 mod channel;
 mod clock;
+mod delay;
 mod disk;
 pub(crate) mod event;
 mod exits;

@@ -60,6 +60,9 @@ pub struct Options {
     /// Follow the agent at this address: be the secondary
     #[arg(long)]
     pub follow: Option<SocketAddr>,
+    /// Microseconds added to each direction of the channel to the agent that it follows, for experiments
+    #[arg(long, default_value_t = 0, requires = "follow")]
+    pub delay_us: u64,
     /// Wait for a secondary at this address; a free port where it has none
     #[arg(long, default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,

@@ -168,6 +168,7 @@ class HostedHalf:
             self.remote,
             settings.cold,
             lease_s=settings.lease_s,
+            round_trip_ms=settings.round_trip_ms,
         )
         return HalfFacts(
             folder=str(self.folder),

@@ -28,6 +28,8 @@ QUIET = (
 """What keeps the kernel from waiting in loops, each turn of which would be an event, and from what differs between
 replicas."""
 CARD = "line"
+MICROSECONDS_EACH_WAY = 500
+"""Of each millisecond of a round trip."""
 
 
 class Mode(Enum):
@@ -150,6 +152,8 @@ class PairLayout:
     """Whether a second machine follows it."""
     lease_s: int = 0
     """Seconds that it lives on without a keeper."""
+    round_trip_ms: float = 0.0
+    """Added to the round trip between both sides."""
 
     @property
     def is_restorable(self) -> bool:
@@ -205,7 +209,10 @@ def agent(program: str, layout: PairLayout, files: SideFiles, tap: str, follow: 
     argv += (
         ["--store", str(files.store)] if layout.remote is None else _remote_options(layout.remote, layout.nic.namespace)
     )
-    return [*argv, "--follow", follow] if follow else argv
+    if follow is None:
+        return argv
+    delay_us = round(MICROSECONDS_EACH_WAY * layout.round_trip_ms)
+    return [*argv, "--follow", follow, *(["--delay-us", str(delay_us)] if delay_us else [])]
 
 
 def list_control_options(layout: PairLayout, files: SideFiles) -> list[str]:

@@ -17,6 +17,8 @@ MOST_CYLINDERS = 16383
 """Where the geometry is told, QEMU does not read the disk to guess it before the machine runs; the most that a disk has
 by ATA/ATAPI-6, as of every larger one."""
 LEASE_UNIT_S = 60
+MOST_ROUND_TRIP_MS = 100
+"""Longest round trip that is added: agents suspect each other after 500 ms of silence."""
 MOST_LEASE_MIN = 365 * 24 * 60
 REQUESTS = 16
 """Under way at once, most: QEMU's client of network block devices sends as many in the order in which they were made
@@ -56,6 +58,9 @@ class PairSettings(RestorableSettings):
     lease: Annotated[int, Field(ge=0, le=MOST_LEASE_MIN)] = Field(
         default=0, description="minutes that the pair continues without the process that created it, 0 to 525600"
     )
+    round_trip_ms: Annotated[float, Field(ge=0, le=MOST_ROUND_TRIP_MS)] = Field(
+        default=0, description="milliseconds added to the round trip between both sides, to measure what distance costs"
+    )
 
     @property
     def lease_s(self) -> int:
@@ -69,6 +74,8 @@ def idle_settings(has_disk: bool, settings: PairSettings) -> str:
         return "A shared disk requires a size, such as `disk=64`."
     if settings.reads is Reads.SECONDARY and settings.disks is not Disks.SHARED:
         return "`reads` requires `disks=shared`: a secondary with its own disk always reads it itself."
+    if settings.round_trip_ms and not settings.protected:
+        return "`round_trip_ms` requires a secondary. Remove `protected=false`."
     return ""
 
 

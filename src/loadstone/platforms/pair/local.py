@@ -178,4 +178,5 @@ def layout_of(context: MachineContext, guest: Layout) -> PairLayout:
         is_cold=settings.cold,
         is_protected=settings.protected,
         lease_s=settings.lease_s,
+        round_trip_ms=settings.round_trip_ms,
     )
