@@ -274,9 +274,11 @@ def test_a_pair_whose_both_sides_are_gone_restarts_from_its_disk_with_all_that_w
             acknowledged = writer.acknowledged
             assert rows[: len(acknowledged)] == acknowledged
             assert len(rows) <= len(acknowledged) + 1, "the last may have been written and not answered"
+            came_back_s = machine.came_back_unix_s
             await panic(machine)
-            await until(lambda: bool(machine.failures) or (machine.restarts == 2 and machine.is_protected))
+            await until(lambda: machine.came_back_unix_s > came_back_s or bool(machine.failures))
             assert not machine.failures
+            assert (machine.restarts, machine.is_protected) == (2, True)
             assert await asyncio.to_thread(rows_of, address) == rows
 
     asyncio.run(play())

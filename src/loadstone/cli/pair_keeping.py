@@ -102,7 +102,7 @@ async def take_over_hosts(
 ) -> None:
     """Keeps a pair over hosts that runs already until it is to end. Raises PlatformError where it has ended."""
     over = _set_on_signal()
-    async with fleet_for(hosts, logs) as fleet, open_maker(logs) as here, _forgotten_if_ended(name):
+    async with fleet_for(hosts, logs) as fleet, open_maker(logs) as here, _forget_if_ended(name):
         assert fleet is not None
         async with adopt_spread_pair(fleet, name, here) as machine:
             if record is None:
@@ -118,7 +118,7 @@ async def take_over_hosts(
 
 
 @contextlib.asynccontextmanager
-async def _forgotten_if_ended(name: str) -> AsyncIterator[None]:
+async def _forget_if_ended(name: str) -> AsyncIterator[None]:
     """Removes what is stored here of a pair that no host has any more."""
     try:
         yield

@@ -108,7 +108,7 @@ class OpenFleet:
         witness_hosts = self._hosts_at(witness)
         if len({self.hosts[name].spec.address for name in self.dealer.rooms if name not in witness_hosts}) < 2:
             return None
-        taken = witness_hosts | self._full_hosts(witness_hosts)
+        taken = witness_hosts | self._find_full_hosts(witness_hosts)
         first = self._system_host(self._dealt(spec, together, taken))
         second = self._system_host(self.dealer.host_of([size_of(spec)], taken | self._hosts_at(first)))
         if not together and self.primaries[first.name] > self.primaries[second.name]:
@@ -119,7 +119,7 @@ class OpenFleet:
         """Hosts that are the same machine as one."""
         return {name for name, peer in self.hosts.items() if peer.spec.address == host.spec.address}
 
-    def _full_hosts(self, witness_hosts: set[str]) -> set[str]:
+    def _find_full_hosts(self, witness_hosts: set[str]) -> set[str]:
         """Hosts with sides of as many pairs as are advised. Raises FleetError where fewer than two others are left."""
         full = {name for name, count in self.sides.items() if count >= MOST_PAIRS}
         free = [name for name in self.dealer.rooms if name not in full | witness_hosts]

@@ -89,10 +89,10 @@ class HostSpec(Section):
     @property
     def address(self) -> str:
         """How others reach it."""
-        return self.address_of(PUBLIC)
+        return self.find_address(PUBLIC)
 
-    def address_of(self, network: str) -> str:
-        """Its address in a network; the public one where it has no other."""
+    def find_address(self, network: str) -> str:
+        """Returns its address in a network; the public one where it has no other."""
         return str(self.addresses.get(network, self.addresses[PUBLIC]))
 
 

@@ -13,7 +13,7 @@ from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY
 from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.messages import carry_out
 from loadstone.fleet.pairs.carrying import fetched, offered
-from loadstone.fleet.pairs.kept import HALF_RECORD, HalfRecord, find_half, half_folder
+from loadstone.fleet.pairs.kept import HALF_RECORD, HalfRecord, find_half, locate_half
 from loadstone.fleet.pairs.requests import AdoptedHalf, AdoptedSide, HalfFacts, PairCredentials, SideEvents, SideRequest
 from loadstone.fleet.pairs.witness import HostedWitness
 from loadstone.fleet.routes import forward
@@ -25,7 +25,7 @@ from loadstone.platforms.pair.boot import BOOTED, boot
 from loadstone.platforms.pair.build import is_known_build, remember_build
 from loadstone.platforms.pair.command import PairLayout, RemotePeer, SideFiles
 from loadstone.platforms.pair.disk import PairDisk, PairSettings
-from loadstone.platforms.pair.fitness import clocks_mhz, link_speed, may_lock_memory, models
+from loadstone.platforms.pair.fitness import may_lock_memory, models, read_clocks_mhz, read_link_speed
 from loadstone.platforms.pair.local_side import PairSide
 from loadstone.platforms.pair.record import ProcessRecord, read_sides
 from loadstone.platforms.registry import read_machine
@@ -64,13 +64,13 @@ class HostedHalf:
 
     def _know_credentials(self) -> None:
         credentials = {"certificate": CERTIFICATE, "key": KEY, "authority": AUTHORITY}
-        own = self.log_address or self.address
-        self.remote = RemotePeer(own, "", **{kind: self.folder / file for kind, file in credentials.items()})
+        log_host = self.log_address or self.address
+        self.remote = RemotePeer(log_host, "", **{kind: self.folder / file for kind, file in credentials.items()})
 
     @property
     def folder(self) -> Path:
         """Its files here."""
-        return half_folder(self.journal.folder, self.name)
+        return locate_half(self.journal.folder, self.name)
 
     @property
     def lease_s(self) -> int:
@@ -92,7 +92,7 @@ class HostedHalf:
             file.write_text(text)
 
     async def read_credentials(self) -> PairCredentials:
-        """Its certificate and key, for a host that has lost its part of the pair. Raises FleetError."""
+        """Returns its certificate and key, for a host that has lost its part of the pair. Raises FleetError."""
         try:
             return PairCredentials(*((self.folder / name).read_text() for name in (CERTIFICATE, KEY, AUTHORITY)))
         except OSError as error:
@@ -114,14 +114,14 @@ class HostedHalf:
         if self.folder.is_dir():
             record.write(self.folder / HALF_RECORD)
 
-    def _known(self) -> HalfRecord:
+    def _require_record(self) -> HalfRecord:
         if self.record is None:
             raise FleetError(f"{self.address} is not in the network of the pair {self.name} yet.")
         return self.record
 
     async def start_witness(self, lease_s: int) -> str:
         """Starts it; HOST:PORT where it answers. Raises FleetError."""
-        record = self._known()
+        record = self._require_record()
         self.witness = HostedWitness(self.folder)
         log = self.maker.logs / f"{self.name}-witness.log"
         address = await self.witness.start(self.remote, lease_s, log, self.journal)
@@ -143,7 +143,7 @@ class HostedHalf:
         """
         spec = read_machine(machine)
         await require_platform(spec)
-        record = self._known()
+        record = self._require_record()
         nic = await self.maker.fabric.tap(network, TapOptions(spec.mbit_per_s))
         facts = await self._describe(machine, nic, witness)
         lease_s = own_settings(spec, PairSettings).lease_s
@@ -183,8 +183,8 @@ class HostedHalf:
             build=await asyncio.to_thread(build_of_qemu),
             is_known=await asyncio.to_thread(is_known_build),
             processor=next(iter(models()), ""),
-            clock_mhz=max(clocks_mhz(), default=0.0),
-            link_mbit_per_s=link_speed(self.remote.address),
+            clock_mhz=max(read_clocks_mhz(), default=0.0),
+            link_mbit_per_s=read_link_speed(self.remote.address),
         )
 
     async def adopt(self) -> AdoptedHalf:
@@ -237,8 +237,8 @@ class HostedHalf:
         """Serves a file to the pair's other hosts; the port. Raises FleetError."""
         path = self.own_file(file)
         stack = AsyncExitStack()
-        at = replace(self.remote, address=self.carry_address or self.address)
-        port = await stack.enter_async_context(offered(path, at))
+        offering = replace(self.remote, address=self.carry_address or self.address)
+        port = await stack.enter_async_context(offered(path, offering))
         self._offers[port] = stack
         return port
 

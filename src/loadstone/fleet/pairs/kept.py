@@ -34,19 +34,19 @@ class HalfRecord(PairDocument):
     """The machine's line on this host."""
 
 
-def half_folder(above: Path, pair: str) -> Path:
+def locate_half(above: Path, pair: str) -> Path:
     """The folder of a pair's files on this host, below that of a journal."""
     return above / f"{pair}{HALF_FOLDER_ENDING}"
 
 
 def list_kept_pairs() -> list[str]:
     """Names of the pairs of which a part lives on this host without a coordinator."""
-    return sorted(path.parent.name.removesuffix(HALF_FOLDER_ENDING) for path in _records("*"))
+    return sorted(path.parent.name.removesuffix(HALF_FOLDER_ENDING) for path in _list_records("*"))
 
 
 def find_half(pair: str) -> tuple[Path, HalfRecord]:
     """The journal's folder, and the document, of a part that lives on this host. Raises FleetError where none does."""
-    for path in _records(pair):
+    for path in _list_records(pair):
         try:
             return path.parent.parent, HalfRecord.model_validate_json(path.read_bytes())
         except (OSError, ValidationError):
@@ -54,6 +54,6 @@ def find_half(pair: str) -> tuple[Path, HalfRecord]:
     raise FleetError(f"No part of the pair {pair} lives on this host. It has ended, or its lease is over.")
 
 
-def _records(pair: str) -> list[Path]:
+def _list_records(pair: str) -> list[Path]:
     pattern = f"{PREFIX}*/{pair}{HALF_FOLDER_ENDING}/{HALF_RECORD}"
     return [path for path in runtime_folder().glob(pattern) if is_locked(path.parent.parent)]

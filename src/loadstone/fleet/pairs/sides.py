@@ -23,7 +23,7 @@ from loadstone.platforms.vm.image import Image
 from loadstone.platforms.vm.settings import Accelerator
 
 
-def hosts_by_address(hosts: Sequence[FleetHost]) -> list[FleetHost]:
+def list_by_address(hosts: Sequence[FleetHost]) -> list[FleetHost]:
     """The first host of each address: several may be one machine."""
     return list({host.spec.address: host for host in reversed(hosts)}.values())
 
@@ -31,7 +31,7 @@ def hosts_by_address(hosts: Sequence[FleetHost]) -> list[FleetHost]:
 def connect_host(host: FleetHost, pair: str) -> HalfHost:
     """A host as one that may have a part of a pair."""
     spec = host.spec
-    return HalfHost(host, pair, spec.address, spec.address_of(LOG_NETWORK), spec.address_of(CARRY_NETWORK))
+    return HalfHost(host, pair, spec.address, spec.find_address(LOG_NETWORK), spec.find_address(CARRY_NETWORK))
 
 
 async def join_from_here(wide: WideNetwork, own_address: str, hosted: Collection[str], here: MachineMaker) -> None:

@@ -19,7 +19,7 @@ from loadstone.fleet.pairs.requests import (
     RememberBuild,
     StartWitness,
 )
-from loadstone.fleet.pairs.sides import SpreadSides, connect_host, hosts_by_address, join_from_here
+from loadstone.fleet.pairs.sides import SpreadSides, connect_host, join_from_here, list_by_address
 from loadstone.fleet.reserved import FleetHost
 from loadstone.fleet.routes import wide_block
 from loadstone.model.fleet import CARRY_NETWORK, LOG_NETWORK
@@ -28,7 +28,7 @@ from loadstone.platforms.fabric import Member, WideNetwork
 from loadstone.platforms.kind import own_settings
 from loadstone.platforms.maker import MachineMaker
 from loadstone.platforms.pair.disk import Disks, PairSettings
-from loadstone.platforms.pair.fitness import slow_links, unlike
+from loadstone.platforms.pair.fitness import find_slow_links, unlike
 from loadstone.platforms.pair.gate import pass_gate
 from loadstone.platforms.pair.machine import PairMachine, goes_on
 from loadstone.platforms.pair.side import Side
@@ -59,11 +59,11 @@ class Homes:
 
 
 def advise(halves: Mapping[str, HalfFacts]) -> Json:
-    """What had better be otherwise on the hosts of both sides, for status and report; nothing where all is well."""
+    """Names what had better be otherwise on the hosts of both sides, for the report; nothing where all is well."""
     clocks = [half.clock_mhz for half in halves.values() if half.clock_mhz]
-    found = unlike([half.processor for half in halves.values()], clocks)
-    found += slow_links({host: half.link_mbit_per_s for host, half in halves.items()})
-    return {"advice": "; ".join(f"{finding.matter}: {finding.detail}" for finding in found)} if found else {}
+    findings = unlike([half.processor for half in halves.values()], clocks)
+    findings += find_slow_links({host: half.link_mbit_per_s for host, half in halves.items()})
+    return {"advice": "; ".join(f"{finding.matter}: {finding.detail}" for finding in findings)} if findings else {}
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class SpreadPair:
 
     def _machines(self) -> list[FleetHost]:
         """One host of each address, the pair's own first: several may be one machine."""
-        return hosts_by_address((*self.homes.sides, self.homes.witness, *self.hosts.values()))
+        return list_by_address((*self.homes.sides, self.homes.witness, *self.hosts.values()))
 
     async def _network(self, halves: Mapping[str, HalfHost], here: MachineMaker) -> WideNetwork:
         """Makes the network on all hosts, and on this machine where it is none of them: the first of its members, which
@@ -140,7 +140,7 @@ class SpreadPair:
 async def _install_credentials(halves: Mapping[str, HalfHost], homes: Homes) -> None:
     """Gives the three hosts a certificate of an authority that is of this pair alone."""
     specs = {home.spec.address: home.spec for home in (*homes.sides, homes.witness)}
-    others = [spec.address_of(network) for spec in specs.values() for network in (LOG_NETWORK, CARRY_NETWORK)]
+    others = [spec.find_address(network) for spec in specs.values() for network in (LOG_NETWORK, CARRY_NETWORK)]
     files = await asyncio.to_thread(reference.certificate, [*dict.fromkeys([*specs, *others])])
 
     async def install(half: HalfHost) -> None:

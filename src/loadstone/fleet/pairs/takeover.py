@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from loadstone.fleet.contract import FleetError
 from loadstone.fleet.open import OpenFleet
@@ -17,20 +17,15 @@ from loadstone.fleet.pairs.requests import (
     MakeHalf,
     ReadCredentials,
 )
-from loadstone.fleet.pairs.sides import SpreadSides, connect_host, hosts_by_address, join_from_here
+from loadstone.fleet.pairs.sides import SpreadSides, connect_host, join_from_here, list_by_address
 from loadstone.fleet.requests import ListPairs
-from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MachineSpec
 from loadstone.platforms.maker import MachineMaker
-from loadstone.platforms.pair.command import AGENT_PORT
+from loadstone.platforms.pair.adoption import adopt_machine
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.record import read_number
 from loadstone.platforms.pair.side import Side
 from loadstone.platforms.registry import read_machine
-from loadstone.platforms.vm.agent import Agent
-
-GUEST_TIMEOUT_S = 5.0
-"""Longest wait for the agent in a machine that is taken over: the pair can do without the conversation."""
 
 
 class PairEndedError(FleetError):
@@ -42,7 +37,7 @@ async def adopt_spread_pair(fleet: OpenFleet, name: str, here: MachineMaker) -> 
     """Takes over a pair that lives on hosts of a fleet, and ends it when the block ends. Raises PlatformError where it
     has ended; where the takeover fails otherwise, the pair continues.
     """
-    halves = {host.name: connect_host(host, name) for host in hosts_by_address([*fleet.hosts.values()])}
+    halves = {host.name: connect_host(host, name) for host in list_by_address([*fleet.hosts.values()])}
     adopted = await _adopt_halves(halves)
     network = next(iter(adopted.values())).network
     addresses = [halves[host].address for host in adopted]
@@ -53,7 +48,7 @@ async def adopt_spread_pair(fleet: OpenFleet, name: str, here: MachineMaker) -> 
     await join_from_here(network, fleet.own_address, [half.address for half in halves.values()], here)
     facts = {host: half.facts for host, half in adopted.items() if half.facts is not None}
     facts |= await restore_halves(halves, adopted)
-    sides = SpreadSides(name, _declared(name, adopted), network, facts, halves)
+    sides = SpreadSides(name, _find_declared(name, adopted), network, facts, halves)
     machine = await _adopt_machine(sides, adopted, here)
     try:
         async with machine.keep_running():
@@ -66,8 +61,8 @@ async def adopt_spread_pair(fleet: OpenFleet, name: str, here: MachineMaker) -> 
 async def _adopt_halves(halves: Mapping[str, HalfHost]) -> dict[str, AdoptedHalf]:
     """Parts of the pair that live, by host. Raises FleetError where no machine does."""
     name = next(iter(halves.values())).pair
-    kept = await asyncio.gather(*(half.host.ask(ListPairs()) for half in halves.values()))
-    living = [half for half, names in zip(halves.values(), kept, strict=True) if name in names]
+    names_by_host = await asyncio.gather(*(half.host.ask(ListPairs()) for half in halves.values()))
+    living = [half for half, names in zip(halves.values(), names_by_host, strict=True) if name in names]
     answers = await asyncio.gather(*(half.ask(AdoptHalf()) for half in living))
     adopted = {half.host.name: answer for half, answer in zip(living, answers, strict=True)}
     if not any(half.sides for half in adopted.values()):
@@ -97,7 +92,7 @@ async def restore_halves(halves: Mapping[str, HalfHost], adopted: Mapping[str, A
     return facts
 
 
-def _declared(name: str, adopted: Mapping[str, AdoptedHalf]) -> MachineSpec:
+def _find_declared(name: str, adopted: Mapping[str, AdoptedHalf]) -> MachineSpec:
     machine = next((half.machine for half in adopted.values() if half.machine is not None), None)
     if machine is None:
         raise FleetError(f"No host knows what the machine of the pair `{name}` is made of.")
@@ -111,22 +106,11 @@ async def _adopt_machine(maker: SpreadSides, adopted: Mapping[str, AdoptedHalf],
         side = maker.side(known.name, maker.halves[host])
         await side.adopt(known.started)
         sides.append(side)
-    conversation = Agent()
 
     async def lose_store() -> None:
         await asyncio.gather(*(maker.halves[host].ask(KillWitness()) for host in adopted))
 
-    machine = PairMachine(
-        maker.context(here),
-        maker.guest(here),
-        conversation,
-        sides=sides,
-        make_secondary=maker.make_secondary,
-        lose_store=lose_store,
-        sides_made=max(2, *(read_number(side.files.name) + 1 for side in sides)),
+    sides_made = max(read_number(side.files.name) + 1 for side in sides)
+    return await adopt_machine(
+        maker.context(here), maker.guest(here), sides, maker.make_secondary, lose_store, sides_made
     )
-    conversation.hear = machine.hear
-    with suppress(PlatformError, TimeoutError):
-        address = sides[0].layout.nic.address
-        await asyncio.wait_for(conversation.connect(address, AGENT_PORT), GUEST_TIMEOUT_S)
-    return machine

@@ -65,7 +65,7 @@ def findings(memory_mib: int, sides: int) -> list[FitnessFinding]:
             others // 2 < MOST_PAIRS,
             False,
         ),
-        *unlike(models(), clocks_mhz()),
+        *unlike(models(), read_clocks_mhz()),
     ]
 
 
@@ -82,12 +82,12 @@ def may_lock_memory() -> bool:
     return unlimited or bool(capable >> LOCKING & 1)
 
 
-def clocks_mhz() -> list[float]:
+def read_clocks_mhz() -> list[float]:
     """Highest clock of each processor; none where that is not known."""
     return [clock.max for clock in psutil.cpu_freq(percpu=True) or () if clock.max]
 
 
-def link_speed(address: str) -> int:
+def read_link_speed(address: str) -> int:
     """Speed of the interface with this address, in Mbit/s; 0 where that is not known, as of virtual ones."""
     speeds = psutil.net_if_stats()
     for name, addresses in psutil.net_if_addrs().items():
@@ -96,7 +96,7 @@ def link_speed(address: str) -> int:
     return 0
 
 
-def slow_links(mbit_per_s: Mapping[str, int]) -> list[FitnessFinding]:
+def find_slow_links(mbit_per_s: Mapping[str, int]) -> list[FitnessFinding]:
     """Links between sides, by host, that are slower than advised."""
     slow = [f"{host} {speed} Mbit/s" for host, speed in mbit_per_s.items() if 0 < speed < LEAST_LINK_MBIT_PER_S]
     text = f"{', '.join(slow)}: less than {LEAST_LINK_MBIT_PER_S} Mbit/s, so the log may fill it"

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,8 +11,9 @@ from loadstone.model.machine import PUBLIC
 from loadstone.platforms.contract import MachineContext
 from loadstone.platforms.journal import adopt_journal, undo
 from loadstone.platforms.kind import own_settings
+from loadstone.platforms.pair.adoption import adopt_machine
 from loadstone.platforms.pair.boot import BOOTED, boot, hand_out
-from loadstone.platforms.pair.command import AGENT_PORT, PairLayout, SideFiles
+from loadstone.platforms.pair.command import PairLayout, SideFiles
 from loadstone.platforms.pair.control import explain_absence
 from loadstone.platforms.pair.disk import PairDisk, PairSettings
 from loadstone.platforms.pair.fitness import may_lock_memory
@@ -21,13 +22,9 @@ from loadstone.platforms.pair.machine import PairMachine, goes_on
 from loadstone.platforms.pair.record import PairRecord, SideRecord, read_number, read_sides
 from loadstone.platforms.pair.side import Side
 from loadstone.platforms.registry import described, read_machine
-from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import Layout, Sockets
 from loadstone.platforms.vm.image import disk_mib, image
 from loadstone.platforms.vm.settings import Accelerator
-
-GUEST_TIMEOUT_S = 5.0
-"""Longest wait for the agent in a machine that is taken over: the pair can do without the conversation."""
 
 
 @dataclass(frozen=True)
@@ -131,20 +128,8 @@ async def _adopted(local: LocalSides, guest: Layout) -> PairMachine:
     sides = [side for record in records if (side := await local.adopt(record)) is not None]
     if not any(side.is_up for side in sides):
         raise explain_absence(local.context.name)
-    conversation = Agent()
-    machine = PairMachine(
-        local.context,
-        guest,
-        conversation,
-        sides=sides,
-        make_secondary=local.make_secondary,
-        lose_store=local.lose_store,
-        sides_made=max(2, *(read_number(record.name) + 1 for record in records)),
-    )
-    conversation.hear = machine.hear
-    with suppress(PlatformError, TimeoutError):
-        await asyncio.wait_for(conversation.connect(local.layout.nic.address, AGENT_PORT), GUEST_TIMEOUT_S)
-    return machine
+    sides_made = max(read_number(record.name) + 1 for record in records)
+    return await adopt_machine(local.context, guest, sides, local.make_secondary, local.lose_store, sides_made)
 
 
 async def describe_guest(context: MachineContext) -> Layout:

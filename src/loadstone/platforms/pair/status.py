@@ -72,7 +72,7 @@ def status_rows(looked: Mapping[str, Any]) -> list[tuple[str, str]]:
     for role in ("serving", "secondary"):
         side = looked[role]
         if side is not None:
-            rows.append((role, f"{side['name']} on {side['place']}{_use(side)}"))
+            rows.append((role, f"{side['name']} on {side['place']}{_describe_use(side)}"))
     rows.append(("lag", _with_unit(looked["lag_ms"], "ms")))
     by_kind = (looked.get("log_mbit_per_s_by_kind") or {}).items()
     kinds = ", ".join(f"{kind} {rate:.4f}" for kind, rate in by_kind if rate)
@@ -85,7 +85,7 @@ def status_rows(looked: Mapping[str, Any]) -> list[tuple[str, str]]:
     return rows + [("failed", failure) for failure in looked["failures"]]
 
 
-def _use(side: Mapping[str, Any]) -> str:
+def _describe_use(side: Mapping[str, Any]) -> str:
     """Process, CPU and memory of a side on this host; nothing of one on another host."""
     if not side["pid"]:
         return ""
