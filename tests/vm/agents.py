@@ -285,6 +285,10 @@ class Half:
             await self._reading
 
 
+class NotJoinedError(Exception):
+    """A side gave up before it followed: a busy host let it hear nothing for too long."""
+
+
 @dataclass
 class Pair:
     """A whole pair, whose faults a trial makes."""
@@ -320,6 +324,16 @@ class Pair:
         """Taps in the order in which they sent, each named once for as long as no other sent."""
         taps = [tap for tap, _ in self.frames]
         return "".join(tap for before, tap in zip([None, *taps], taps, strict=False) if before != tap)
+
+    @property
+    def late_frames(self) -> list[int]:
+        """Numbers that the first primary sent after the other side's first frame, and the other side never: what was
+        acknowledged before a takeover may leave twice.
+        """
+        from_b = [place for place, (tap, _) in enumerate(self.frames) if tap == "b"]
+        sent = {number for tap, number in self.frames if tap == "b"}
+        later = self.frames[from_b[0] :] if from_b else []
+        return [number for tap, number in later if tap == "a" and number not in sent]
 
     @property
     def summary(self) -> list[str]:
@@ -389,7 +403,9 @@ async def whole_pair(
         options = [*leased(b.files, lease_s), "--delay-us", str(delay_us)]
         await b.start_agent(network, f"{stem}b", mac, patience_ms, follow, *options)
         await b.start_machine("replay", mac)
-        await a.event("protected")
+        await until(lambda: a.has_reported("protected") or not b.is_up)
+        if not a.has_reported("protected"):
+            raise NotJoinedError(f"{a.events} {b.events} {b.errors}")
         pair = Pair(network, stem, place, a, b, relay)
         assert await pair.runs_on()
         yield pair
