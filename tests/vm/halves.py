@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY
 from loadstone.fleet.pairs.half import HostedHalf
-from loadstone.platforms.fabric import Member, NetworkInterface, WideNetwork
+from loadstone.platforms.fabric import Member, NetworkInterface, TapOptions, WideNetwork
 from loadstone.platforms.journal import open_journal
 from loadstone.platforms.maker import MachineMaker
 from loadstone.platforms.pair import local_side
@@ -52,7 +52,7 @@ class PaperFabric:
     async def join(self, network: WideNetwork, member: Member) -> None:
         assert member in network.members
 
-    async def tap(self, network: str, mbit_per_s: float | None) -> NetworkInterface:
+    async def tap(self, network: str, options: TapOptions) -> NetworkInterface:
         return replace(self.nic, network=network)
 
 
