@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from docs_reference.markdown import code, paragraph, table
-from loadstone.judge import driver, ledger, mix, outlook, rules, steadiness, tiles
+from loadstone.judge import driver, ledger, mix, outlook, printed_tiles, rules, steadiness, tiles
 from loadstone.judge.chance import MIX_LEVEL
 from loadstone.judge.check import DECLARED, PAIRS_SOURCE, PUBLISHED, WEB_WORKLOADS_SOURCE
 from loadstone.judge.remedies import REMEDIES, title_of
@@ -12,7 +12,7 @@ from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, FOREIGN_SAI
 from loadstone.model.records.check import Bound, CheckId, Weight
 
 FOREIGN = "host CPU that neither the driver nor the system under test used, steal included"
-OURS, TILES = WEB_WORKLOADS_SOURCE, tiles.CONSOLIDATION_SOURCE
+OURS, TILES, PRINTED = WEB_WORKLOADS_SOURCE, tiles.CONSOLIDATION_SOURCE, printed_tiles.PRINTED_TABLE_SOURCE
 LIMITS = "the source of the workload's limits"
 """Source of rules whose limits a workload declares: its page, or the workload itself."""
 UNITS = ("%", "% off", "% of a core", "points", "s", "ms", "times")
@@ -188,9 +188,9 @@ RULES: Mapping[CheckId, Rule] = {
         "workloads not at full load", "workloads", MOST, "0", INVALID, TILES
     ),
     CheckId.PRINTED_FIGURES: Rule(
-        "printed figures of a table of tiles that contradict others", "", MOST, "0", INVALID, TILES
+        "printed figures of a table of tiles that contradict others", "", MOST, "0", INVALID, PRINTED
     ),
-    CheckId.PRINTED_TIMES: Rule("printed times above the required ones", "", MOST, "0", FAIL, TILES),
+    CheckId.PRINTED_TIMES: Rule("printed times above the required ones", "", MOST, "0", FAIL, PRINTED),
 }  # fmt: skip
 
 

@@ -123,7 +123,7 @@ class TileOptions(MachineOptions, FitnessOptions, ResultOptions):
         """Returns the services of all tiles: those of the tile, and in their places those of the options. Raises
         UsageError for an unknown one.
         """
-        services = tile.services.replaced_by(self.services.read(TileServices))
+        services = tile.services.merge(self.services.read(TileServices))
         for option, role in SERVICE_ROLES.items():
             if name := getattr(services, option):
                 service_kind(role, name)

@@ -13,7 +13,7 @@ from loadstone.judge.consolidation import Maxima, TileFigures
 from loadstone.model.records.check import Check, CheckId, Weight
 from loadstone.model.records.manifest import TileEntry
 
-SOURCE = "printed figures, docs/consolidation.md, Audits of a printed table"
+PRINTED_TABLE_SOURCE = "printed figures, docs/consolidation.md, Audits of a printed table"
 REQUIRED_TIMES = {
     "mfg_p90": ("mfg_req90", 0),
     "dealer_p90_1": ("dealer_req90", 0),
@@ -45,7 +45,7 @@ def check_printed(entries: Sequence[TileEntry], maxima: Maxima) -> Iterator[Chec
     audits = audit_entries(entries, maxima)
     broken = [audit for audit in audits if not audit.agrees]
     detail = "; ".join(f"tile {audit.tile}: {audit.relation.column}" for audit in broken[:5])
-    rule = at_most(CheckId.PRINTED_FIGURES, len(broken), 0, "", Weight.INVALID, SOURCE, detail)
+    rule = at_most(CheckId.PRINTED_FIGURES, len(broken), 0, "", Weight.INVALID, PRINTED_TABLE_SOURCE, detail)
     yield rule if audits else withdrawn(rule, UNDISCLOSED)
     late = [_is_late(entry, column) for entry in entries for column in REQUIRED_TIMES]
     yield _count(CheckId.PRINTED_TIMES, late, "")
@@ -56,7 +56,7 @@ def check_printed(entries: Sequence[TileEntry], maxima: Maxima) -> Iterator[Chec
 def _count(name: CheckId, counts: Sequence[float | None], unit: str) -> Check:
     """Returns the rule that the sum is 0; not judged unless every tile prints it."""
     total = sum(count for count in counts if count is not None)
-    rule = at_most(name, total, 0, unit, Weight.FAIL, SOURCE)
+    rule = at_most(name, total, 0, unit, Weight.FAIL, PRINTED_TABLE_SOURCE)
     return withdrawn(rule, UNDISCLOSED) if None in counts else rule
 
 

@@ -92,16 +92,16 @@ def _processor(root: Path) -> Iterator[tuple[str, str]]:
 def _dmi_memory() -> str:
     """Returns what `dmidecode` says of memory devices. It is asked once in a boot: modules do not change meanwhile."""
     try:
-        kept = private_folder() / f"memory-modules-{read_boot_id()}.txt"
+        stored = private_folder() / f"memory-modules-{read_boot_id()}.txt"
     except (OSError, PlatformError):
         return _ask_dmi_memory()
-    if kept.is_file():
-        return text_of(kept)
+    if stored.is_file():
+        return text_of(stored)
     text = _ask_dmi_memory()
     with contextlib.suppress(OSError):
-        unfinished = kept.with_suffix(f".{os.getpid()}")
+        unfinished = stored.with_suffix(f".{os.getpid()}")
         unfinished.write_text(text)
-        unfinished.replace(kept)
+        unfinished.replace(stored)
     return text
 
 

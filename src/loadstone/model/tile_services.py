@@ -44,9 +44,9 @@ class TileServices(Section):
         Flag("Settings of --service and --app: default (as distributed) or tuned (for many users).", kind=Tuning),
     ] = Field(default=None, description="settings of the servers of web sites and dealership: `default` or `tuned`")
 
-    def replaced_by(self, other: "TileServices") -> "TileServices":
-        """Returns these services with those that the other names."""
-        return self.model_copy(update=other.model_dump(exclude_none=True))
+    def merge(self, chosen: "TileServices") -> "TileServices":
+        """Returns these services with those of the others that are named."""
+        return self.model_copy(update=chosen.model_dump(exclude_none=True))
 
     def to_reference(self, settings: SettingsByProgram) -> Reference:
         """Returns the system of these services, with settings of their programs."""

@@ -44,7 +44,7 @@ class Resource:
     of_system: str = ""
     """In sentences about the system's reserves; empty for what is not of the system alone."""
 
-    def used_share(self, run: RunSummary) -> float | None:
+    def compute_share(self, run: RunSummary) -> float | None:
         """Returns the used share, 0 to 1; None where use or capacity is not known."""
         held = run.capacity.get(self.capacity, 0.0) if self.capacity else PERCENT
         return run.metrics[self.metric] / held if held and self.metric in run.metrics else None
@@ -76,7 +76,7 @@ def _full(run: RunSummary) -> Iterator[Bottleneck]:
     if run.is_driver_bound:
         yield Bottleneck(DRIVER)
     for resource in RESOURCES:
-        share = resource.used_share(run)
+        share = resource.compute_share(run)
         if share is not None and share >= FULL_RESOURCE_SHARE:
             yield Bottleneck(resource.name, share)
     if monitors.get("host.swap_in_per_s", 0.0) + monitors.get("host.swap_out_per_s", 0.0) > 0:

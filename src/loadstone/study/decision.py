@@ -13,13 +13,15 @@ from loadstone.study.summary import RunRequest, RunSummary, summarize
 
 PLANNED_SHARE = 0.8
 """Share of a system's CPU that operators plan with; the rest is for peaks of the load and for failures."""
-PLACES = {PROCESS: "plain processes"}
+SENTENCE_NAMES = {PROCESS: "plain processes"}
 """Platforms that are called otherwise in sentences."""
 
 
 def write_system(workload: str, platform: str) -> tuple[str, str]:
     """Returns subject and place of a decision: `this host`, ` of support on vm`; others without a platform."""
-    return ("this host", f" of {workload} on {PLACES.get(platform, platform)}") if platform else ("the system", "")
+    return (
+        ("this host", f" of {workload} on {SENTENCE_NAMES.get(platform, platform)}") if platform else ("the system", "")
+    )
 
 
 def decide_result(result: Result) -> tuple[str, ...]:
@@ -65,7 +67,7 @@ def _limit(run: RunSummary) -> str:
 def _advise(run: RunSummary) -> str:
     """Says how much of the system's resource the load leaves free, and that a search finds the limit."""
     search = f"`loadstone search {run.request.workload}` finds the largest load"
-    known = ((resource.of_system, resource.used_share(run)) for resource in RESOURCES if resource.of_system)
+    known = ((resource.of_system, resource.compute_share(run)) for resource in RESOURCES if resource.of_system)
     for name, share in known:
         if share is not None and share > PLANNED_SHARE:
             return f"{100 * share:.0f} % of its {name} {be(name)} used: plan with a smaller load. {search}."
@@ -74,14 +76,14 @@ def _advise(run: RunSummary) -> str:
     return f"Its CPU was not watched; {search}."
 
 
-def decide_tiles(verdict: TilesVerdict, whole: Verdict) -> str:
+def decide_tiles(verdict: TilesVerdict, outcome: Verdict) -> str:
     """Returns the sentence for a run of tiles; empty for an invalid one."""
-    if whole is Verdict.INVALID:
+    if outcome is Verdict.INVALID:
         return ""
     count = len(verdict.tiles)
     last = verdict.tiles[-1].pct_load
     tiles = f"{count} tile{'s' * (count != 1)}" + (f", the last at {last:g} % of its load" if last != 100 else "")
-    if whole is Verdict.FAIL:
+    if outcome is Verdict.FAIL:
         return f"Decision: this host does not hold {tiles}{_host_limit(verdict)}. Use fewer tiles, or a fraction."
     return (
         f"Decision: this host holds {tiles} (score {verdict.score:g}){_host_limit(verdict)}. {_advise_tiles(verdict)}"

@@ -21,7 +21,7 @@ from loadstone.study.duet import refuse_impossible_duet, run_at_once
 from loadstone.study.kind import StudyAnswer
 from loadstone.study.question import Answer
 from loadstone.study.spec import StudySpec
-from loadstone.study.summary import RunRequest, RunSummary, not_made
+from loadstone.study.summary import RunRequest, RunSummary, summarize_unmade
 
 A = TypeVar("A", bound=Answer)
 
@@ -84,7 +84,7 @@ async def _make_all(
             except LoadstoneError as error:
                 if not spec.kind.keeps_going or isinstance(error, StoreError):
                     raise
-                runs += [not_made(request, str(error)) for request in batch]
+                runs += [summarize_unmade(request, str(error)) for request in batch]
                 continue
             if any(read_manifest(path).status is Status.INTERRUPTED for path in paths):
                 return Status.INTERRUPTED, "ended by a signal; the same command resumes the study"

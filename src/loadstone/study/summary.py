@@ -161,7 +161,7 @@ class RunSummary:
         return [check for check in self.checks if check.is_broken]
 
 
-def not_made(request: RunRequest, reason: str) -> RunSummary:
+def summarize_unmade(request: RunRequest, reason: str) -> RunSummary:
     """Returns the summary of a run that could not be made."""
     return RunSummary(request, "", Verdict.INVALID, (reason,))
 

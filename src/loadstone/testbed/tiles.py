@@ -96,10 +96,10 @@ class TilesSystem:
         """
         if not platform_kind(machine.platform).installs or machine.image != MINIMAL:
             return 0
-        packaged = [kind for kind in self.kinds_of(role) if kind.needs]
+        packaged = [kind for kind in self.list_kinds(role) if kind.needs]
         return max((max(kind.memory_mib, INSTALLED_MIB) for kind in packaged), default=0)
 
-    def kinds_of(self, role: Role) -> list[ServiceKind]:
+    def list_kinds(self, role: Role) -> list[ServiceKind]:
         """Returns the services on the machine of a role. Raises UsageError."""
         named = (
             (topology_role, self.services.service_for(topology_role.choice))
@@ -107,7 +107,7 @@ class TilesSystem:
             for topology_role in application.topology.roles
             if application.machines[topology_role.name] == role
         )
-        return [service_kind(of.service, name) for of, name in named if of.has_machine(name) and name != NONE]
+        return [service_kind(each.service, name) for each, name in named if each.has_machine(name) and name != NONE]
 
     @property
     def applications(self) -> tuple[TileApplication, ...]:
@@ -123,7 +123,7 @@ class TilesSystem:
             needs = ServerNeeds(application.topology.need, self.tile.loads.injection_rate)
             untuned = replace(self.services, services=self._with_tuning(application))
             refuse_unfit_front(untuned, needs, application.topology)
-        check_tuning(self.services, [kind for role in Role for kind in self.kinds_of(role)])
+        check_tuning(self.services, [kind for role in Role for kind in self.list_kinds(role)])
         for number in range(1, self.tiles + 1):
             prepare_machines(plan_tile(self, number))
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from loadstone.topologies import dealership, idle, mail, web
 from loadstone.topologies.topology import Topology, TopologyRole
 
-STORE = TopologyRole(name="store", service="store", choice="store")
-INFRA = TopologyRole(name="infra", service="infra", answers_as=("backend", "store"))
-WEB = replace(web.TOPOLOGY, peers=(STORE, INFRA), balancer=None)
+TILE_STORE = TopologyRole(name="store", service="store", choice="store")
+TILE_INFRA = TopologyRole(name="infra", service="infra", answers_as=("backend", "store"))
+WEB = replace(web.TOPOLOGY, peers=(TILE_STORE, TILE_INFRA), balancer=None)
 """Web sites whose back end and file store are one server."""
-BACKEND = TopologyRole(name="infra", service="backend", choice="backend_service")
-WEB_WITH_FOLDER = replace(web.TOPOLOGY, peers=(STORE, BACKEND), balancer=None)
+TILE_BACKEND = TopologyRole(name="infra", service="backend", choice="backend_service")
+WEB_WITH_FOLDER = replace(web.TOPOLOGY, peers=(TILE_STORE, TILE_BACKEND), balancer=None)
 """Web sites whose downloads are in a folder of the machine that has their back end."""
-DEALERSHIP = replace(dealership.TOPOLOGY, front=replace(dealership.TOPOLOGY.front, choice="app"))
+TILE_DEALERSHIP = replace(dealership.TOPOLOGY, front=replace(dealership.TOPOLOGY.front, choice="app"))
 """The dealership, whose service has a choice of its own next to that of the web sites."""
 
 
@@ -31,7 +31,7 @@ def list_applications(shares_folder: bool) -> tuple[TileApplication, ...]:
     sites = WEB_WITH_FOLDER if shares_folder else WEB
     return (
         TileApplication(sites, {"web": "web", "store": "infra", "infra": "infra"}),
-        TileApplication(DEALERSHIP, {"app": "app", "database": "db"}),
+        TileApplication(TILE_DEALERSHIP, {"app": "app", "database": "db"}),
         TileApplication(mail.TOPOLOGY, {"mail": "mail"}),
         TileApplication(idle.TOPOLOGY, {"idle": "idle"}),
     )

@@ -14,7 +14,7 @@ from loadstone.study.kinds.answer.page import build_blocks
 from loadstone.study.kinds.answer.question import HostAnswer
 from loadstone.study.kinds.answer.section import SETUPS, AnswerSection, read_setups
 from loadstone.study.search.question import Search
-from loadstone.study.summary import RunRequest, RunSummary, not_made
+from loadstone.study.summary import RunRequest, RunSummary, summarize_unmade
 from tests.made import carry_out, made
 
 EDGES = {"process": 1000.0, "container": 900.0, "vm": 500.0, "pair": 250.0}
@@ -108,7 +108,7 @@ def test_the_last_sentence_is_a_decision_on_the_setup_with_the_largest_peak() ->
 def test_a_setup_that_cannot_be_run_leaves_its_reason_and_the_others_go_on() -> None:
     def play_without_containers(request: RunRequest) -> RunSummary:
         is_missing = request.settings["platform"] == "container"
-        return not_made(request, NO_PODMAN) if is_missing else play(request)
+        return summarize_unmade(request, NO_PODMAN) if is_missing else play(request)
 
     answer, runs = carry_out(ask("native", "container", "pair"), play_without_containers)
     assert answer.is_answered

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from loadstone.judge.check import UNDISCLOSED
 from loadstone.judge.printed_tiles import audit_entries
 from loadstone.judge.tiles import maxima_of
 from loadstone.model.records.manifest import TileEntry
@@ -9,8 +10,7 @@ from loadstone.page.blocks import Block, Cell, Column, Heading, Paragraph, Row, 
 from loadstone.report.audited import list_audits
 from loadstone.report.section import ReportContext, ReportSection
 
-NOT_DISCLOSED = "not disclosed"
-TABLES: Mapping[str, Mapping[str, str]] = {
+DETAIL_TABLES: Mapping[str, Mapping[str, str]] = {
     "Production lines": {
         "mfg_rps": "work orders/s",
         "mfg_avg": "average, s",
@@ -49,7 +49,7 @@ def blocks(context: ReportContext) -> Iterator[Block]:
     if not entries:
         return
     yield Heading("Tile by tile, as printed", 2, "tiles")
-    for title, columns in TABLES.items():
+    for title, columns in DETAIL_TABLES.items():
         yield Heading(title)
         yield Table([Column("tile"), *map(Column, columns.values())], [_row(entry, columns) for entry in entries])
     yield Paragraph(NOTE, Tone.QUIET)
@@ -61,7 +61,7 @@ def _row(entry: TileEntry, columns: Mapping[str, str]) -> Row:
 
 
 def _cells(printed: Mapping[str, str], names: Sequence[str]) -> list[str | Cell]:
-    return [printed.get(name) or Cell(NOT_DISCLOSED, Tone.QUIET) for name in names]
+    return [printed.get(name) or Cell(UNDISCLOSED, Tone.QUIET) for name in names]
 
 
 SECTION = ReportSection(rank=51, of_result=blocks)

@@ -28,7 +28,7 @@ TITLES: tuple[str, ...] = (
     *("/s", "total", "good", "tolerable", "fail", "good, %", "validation\nerrors", "other\nerrors"),
     *("average,\ns", "p50", "p90", "required\nwithin, s", "p99", "p99.9", "max"),
 )
-REFERENCE = "reference server"
+REFERENCE_SERVER = "reference server"
 REQUIRED_NOTE = "Required: the time within which the share in brackets of the operations must be answered. "
 NOTE = "Cores and memory are those of a machine's processes on the host, in the mean over the measured window."
 
@@ -114,7 +114,7 @@ def _machine(manifest: Manifest, name: str, samples: Sequence[Sample]) -> Row:
     networks = ", ".join(f"{network} {address}" for network, address in facts.networks.items()) if facts else ""
     about = facts.about if facts else "never up"
     others = facts.facts if facts else {}
-    software = str(others.get("software") or REFERENCE)
+    software = str(others.get("software") or REFERENCE_SERVER)
     settings = write_settings(others.get("settings"))
     network_text = networks or "the host's own network"
     memory = used.get("resident_bytes")

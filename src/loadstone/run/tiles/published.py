@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from loadstone.judge.audits import SECONDS
+from loadstone.judge.check import UNDISCLOSED
 from loadstone.judge.consolidation import CLASSIC
 from loadstone.judge.tiles import StoredTile
 from loadstone.model.files import read_bytes
@@ -26,8 +27,6 @@ from loadstone.run.disclosure import make_manifest
 from loadstone.run.judging import judge
 from loadstone.run.tiles.table import SYSTEM_COLUMNS, read_systems
 from loadstone.store.folder import ResultFolder
-
-NOT_DISCLOSED = "not disclosed"
 
 
 def import_tiles(file: Path, results: Path, name: str) -> list[Path]:
@@ -59,7 +58,7 @@ def _declare(file: Path, name: str, tiles: Sequence[StoredTile]) -> Manifest:
         system=SystemRecord(SystemKind.PUBLISHED),
         target=f"a published system; figures from {file.name}, not measured here",
         criteria=(),
-        tile=TileDeclaration("published", "Published tile", {}, CLASSIC.record, 0.0, NOT_DISCLOSED, {}),
+        tile=TileDeclaration("published", "Published tile", {}, CLASSIC.record, 0.0, UNDISCLOSED, {}),
         tiles=tuple(map(_enter, tiles)),
     )
 

@@ -5,7 +5,7 @@ from loadstone.model.service import ServiceRole
 from loadstone.services import java, tomcat
 from loadstone.services.kind import Program, ServiceKind, Site, local
 
-PATTERNS = (
+DEALERSHIP_PATTERNS = (
     *("/dealer/browse", "/dealer/purchase", "/dealer/manage", "/works/planned", "/works/large"),
     *("/supplier/orders", "/works/deliveries", "/audit"),
 )
@@ -14,7 +14,7 @@ PATTERNS = (
 def program(site: Site) -> Program:
     """Returns one servlet for dealers, production lines and suppliers; an empty database is filled first."""
     address = f"{local(site.listen)}:{site.port}"
-    application = java.Application("dealership", "Dealership", PATTERNS, {"loadstone.self": address})
+    application = java.Application("dealership", "Dealership", DEALERSHIP_PATTERNS, {"loadstone.self": address})
     filling = [SERVER, "dealership", "--only-fill", "--database", site.peers[ServiceRole.DATABASE]]
     return java.program(site, application, [[*filling, "--injection-rate", str(site.injection_rate)]])
 

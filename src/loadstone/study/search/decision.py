@@ -73,5 +73,5 @@ def find_load(used: Sequence[tuple[float, float]], share: float) -> float | None
 
 def _used(runs: Sequence[RunSummary], resource: Resource) -> float | None:
     """Returns the mean share of a resource that valid runs used; None where none knows both use and capacity."""
-    shares = [share for run in runs if run.is_valid and (share := resource.used_share(run)) is not None]
+    shares = [share for run in runs if run.is_valid and (share := resource.compute_share(run)) is not None]
     return fmean(shares) if shares else None

@@ -12,7 +12,7 @@ from loadstone.study.search.spec import SearchSpec
 from loadstone.study.summary import RunSummary
 
 NO_METER = "no power meter; --power server=rapl reads one"
-NOT_MADE = "not measured"
+UNMEASURED = "not measured"
 NO_LEDGER = "the workload keeps no ledger of transactions"
 NOTHING_BEFORE = "too few operations before the failure"
 NOT_SERVED = "not served again"
@@ -83,12 +83,12 @@ def answer_of(
 ) -> TableAnswer:
     """Returns the table of all setups, with its sentences."""
     native = next((result.search.peak for result in results if result.name == "native"), None)
-    at = "" if common_load is None else f" at {search.text(common_load)} {search.unit}"
+    suffix = "" if common_load is None else f" at {search.text(common_load)} {search.unit}"
     rows = [
         AnswerRow("peak", search.unit, tuple(_peak(search, result) for result in results)),
         AnswerRow("peak by the native one", "", tuple(_ratio(result, native) for result in results)),
         *(
-            AnswerRow(f"{title}{at}", unit, tuple(read(result) for result in results))
+            AnswerRow(f"{title}{suffix}", unit, tuple(read(result) for result in results))
             for title, unit, read in EQUAL_ROWS
         ),
         *(AnswerRow(title, unit, tuple(read(result) for result in results)) for title, unit, read in FAILURE_ROWS),
@@ -110,7 +110,7 @@ def _peak(search: SearchSpec, result: SetupResult) -> AnswerCell:
     if result.obstacle:
         return AnswerCell(reason=result.obstacle)
     if peak is None:
-        return AnswerCell(reason=result.search.headline[0] if result.search.headline else NOT_MADE)
+        return AnswerCell(reason=result.search.headline[0] if result.search.headline else UNMEASURED)
     shared = f" (as {result.searched_as})" if result.searched_as else ""
     low_high = f" ({' to '.join(map(search.text, span))})" if span and not shared else ""
     return AnswerCell(peak, f"{search.text(peak)}{low_high}{shared}")
@@ -137,7 +137,7 @@ def _mean(read: Callable[[RunSummary], float | None], factor: float, digits: int
 
     def cell(result: SetupResult) -> AnswerCell:
         if result.obstacle or not result.equal:
-            return AnswerCell(reason=NOT_MADE)
+            return AnswerCell(reason=UNMEASURED)
         valid = [run for run in result.equal if run.is_valid]
         if not valid:
             reasons = next((run.reasons for run in result.equal if run.reasons), ())
@@ -175,7 +175,7 @@ def _of_failures(read: Callable[[Failure], float | None], digits: int, why: str)
 
     def cell(result: SetupResult) -> AnswerCell:
         if result.obstacle or not result.failures:
-            return AnswerCell(reason=NOT_MADE)
+            return AnswerCell(reason=UNMEASURED)
         refused = next((failure.refused for failure in result.known_failures if failure.refused), "")
         if refused:
             return AnswerCell(reason=refused)

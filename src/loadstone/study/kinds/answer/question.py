@@ -38,49 +38,57 @@ class HostAnswer:
     _answers: dict[tuple[str, ...], SearchAnswer] = field(default_factory=dict, compare=False)
     """Answers of searches, by name and runs: each takes some hundred repetitions."""
 
-    def settings_of(self, name: str) -> RunSettings:
+    def make_settings(self, name: str) -> RunSettings:
         """The settings of a setup."""
         return {**SETUPS[name].settings, "machine.cpus": self.cpus}
 
-    def searches(self) -> dict[str, Search]:
+    def list_searches(self) -> dict[str, Search]:
         """The search of each setup that has one of its own."""
-        own = [name for name in self.setups if SETUPS[name].searched_as not in self.setups]
+        searched = [name for name in self.setups if SETUPS[name].searched_as not in self.setups]
         return {
-            name: replace(self.model, settings=self.settings_of(name), prefix=name, seed=SEEDS_APART * number)
-            for number, name in enumerate(own)
+            name: replace(self.model, settings=self.make_settings(name), prefix=name, seed=SEEDS_APART * number)
+            for number, name in enumerate(searched)
         }
 
     def requests(self) -> list[RunRequest]:
         """The first run of the first setup; the others follow."""
-        return next(iter(self.searches().values())).requests()
+        return next(iter(self.list_searches().values())).requests()
 
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run: searches first, then equal loads, then failures."""
         searching = (
-            search.next(search.select(runs)) for name, search in self.searches().items() if not obstacle(name, runs)
+            search.next(search.select(runs))
+            for name, search in self.list_searches().items()
+            if not find_obstacle(name, runs)
         )
         wanted = next((request for request in searching if request is not None), None)
         return wanted or first_missing(self._planned(runs), runs)
 
     def left(self, runs: Sequence[RunSummary]) -> int:
         """About how many runs are left."""
-        searches = [(name, search) for name, search in self.searches().items() if not obstacle(name, runs)]
-        searching = sum(search.left(search.select(runs)) for _, search in searches)
+        searches = self._open_searches(runs)
+        searching = sum(search.left(search.select(runs)) for search in searches)
         if searching:
             return searching + len(searches) + self.trials * len(self.setups)
         return len(missing(self._planned(runs), runs))
 
-    def common_load(self, runs: Sequence[RunSummary]) -> float | None:
+    def _open_searches(self, runs: Sequence[RunSummary]) -> list[Search]:
+        """The searches of setups that can be run here."""
+        return [search for name, search in self.list_searches().items() if not find_obstacle(name, runs)]
+
+    def find_common_load(self, runs: Sequence[RunSummary]) -> float | None:
         """The load of all setups; None before a peak is known."""
-        peaks = [search.peak(search.select(runs)) for search in self.searches().values()]
+        peaks = [search.peak(search.select(runs)) for search in self.list_searches().values()]
         known = [peak for peak in peaks if peak]
         return self.model.rounded(COMMON_SHARE * min(known)) if known else None
 
     def _planned(self, runs: Sequence[RunSummary]) -> list[RunRequest]:
-        load = self.common_load(runs)
+        load = self.find_common_load(runs)
         if load is None:
             return []
-        equal = [self._at(name, load, EQUAL, 1, {}) for name in self.searches() if not obstacle(name, runs)]
+        equal = [
+            self._request(name, load, EQUAL, 1, {}) for name in self.list_searches() if not find_obstacle(name, runs)
+        ]
         return [*equal, *self._failures(load, runs)]
 
     def _failures(self, load: float, runs: Sequence[RunSummary]) -> Iterator[RunRequest]:
@@ -89,22 +97,22 @@ class HostAnswer:
         for trial in range(1, self.trials + 1):
             planned = PlannedFault(FaultKind.KILL_PRIMARY, round(steady_s * FAULT_AT + trial - 1, 2))
             for name in self.setups:
-                if not obstacle(SETUPS[name].searched_as or name, runs):
-                    yield self._at(name, load, FAILURE, trial, {**settings, FAULT: planned})
+                if not find_obstacle(SETUPS[name].searched_as or name, runs):
+                    yield self._request(name, load, FAILURE, trial, {**settings, FAULT: planned})
 
-    def _at(self, name: str, load: float, part: str, number: int, further: RunSettings) -> RunRequest:
+    def _request(self, name: str, load: float, part: str, number: int, further: RunSettings) -> RunRequest:
         value = self.model.make_value(load)
-        settings = {**self.settings_of(name), self.model.load: value, **further}
+        settings = {**self.make_settings(name), self.model.load: value, **further}
         key = f"{part}-{key_of(number, self.workload, f'{name}-{self.model.text(load)}')}"
         seed = SEEDS_APART * (len(SETUPS) + [EQUAL, FAILURE].index(part)) + number
-        return RunRequest(key, self.workload, settings, seed, Purpose.MEASURE, search=tag(name, part))
+        return RunRequest(key, self.workload, settings, seed, Purpose.MEASURE, search=write_tag(name, part))
 
     def answer(self, runs: Sequence[RunSummary]) -> TableAnswer:
         """The table, as far as it is known."""
-        answers = {name: self._search_answer(search, runs) for name, search in self.searches().items()}
+        answers = {name: self._search_answer(search, runs) for name, search in self.list_searches().items()}
         results = tuple(self._result(name, answers, runs) for name in self.setups)
         is_whole = self.next(runs) is None and any(answer.peak is not None for answer in answers.values())
-        return answer_of(self.model, results, self.common_load(runs), is_whole)
+        return answer_of(self.model, results, self.find_common_load(runs), is_whole)
 
     def _search_answer(self, search: Search, runs: Sequence[RunSummary]) -> SearchAnswer:
         selected = search.select(runs)
@@ -120,23 +128,23 @@ class HostAnswer:
             about=SETUPS[name].about,
             search=answers[searched],
             searched_as="" if searched == name else searched,
-            obstacle=obstacle(searched, runs),
+            obstacle=find_obstacle(searched, runs),
             equal=tuple(select(searched, EQUAL, runs)),
             failures=tuple(select(name, FAILURE, runs)),
         )
 
 
-def tag(name: str, part: str) -> str:
+def write_tag(name: str, part: str) -> str:
     """What runs of a setup that are no search belong to."""
     return f"{name}-{part}"
 
 
 def select(name: str, part: str, runs: Sequence[RunSummary]) -> list[RunSummary]:
     """Runs of a part of a setup."""
-    return [run for run in runs if run.request.search == tag(name, part)]
+    return [run for run in runs if run.request.search == write_tag(name, part)]
 
 
-def obstacle(name: str, runs: Sequence[RunSummary]) -> str:
+def find_obstacle(name: str, runs: Sequence[RunSummary]) -> str:
     """Why a setup cannot be run at all: a run of its search could not be made. Empty otherwise."""
     broken = (run for run in runs if run.request.search == name and not run.was_made)
     return next((run.reasons[0] for run in broken if run.reasons), "")

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from loadstone.model.errors import UsageError
 from loadstone.model.reading import Flag, suggest
+from loadstone.model.workload.bounds import Percent
 from loadstone.study.parameters import RunSettings
 from loadstone.study.search.section import SearchOptions
 
@@ -62,6 +63,16 @@ class AnswerSection(SearchOptions):
     verify: Annotated[
         int, Field(ge=1, le=100), Flag("Number of new runs at the peak that must all pass.", kind=int, min=1, max=100)
     ] = Field(default=1, description="runs that must all pass, 1 or more")
+    width_pct: Annotated[
+        Percent | None,
+        Flag(
+            "Width of the bracket at which to stop, in %. Default: 10, or 1 with --full.",
+            name="--width",
+            kind=float,
+            min=0.01,
+            max=50,
+        ),
+    ] = Field(default=None, description="width of the bracket at which to stop, in %")
     full: Annotated[bool, Flag("Use the lengths of --profile. Default: short runs.", name="--full", kind=bool)] = Field(
         default=False, description="true for runs of the length of the profile"
     )
