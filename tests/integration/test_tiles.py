@@ -127,19 +127,43 @@ def browser_at(file: Path) -> Iterator[Page]:
         browser.close()
 
 
-@pytest.mark.slow("real databases and a real mail server")
+WEB_SOFTWARE = ("--service", "nginx-php", "--backend-service", "nginx-responder", "--store", "nfs")
+SETTINGS = ("--set", "php.children=12", "--set", "tomcat.heap_mib=256", "--set", "postgresql.shared_buffers=32MB")
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
+
+
+@pytest.mark.slow("real software in all roles: Tomcat compiles the dealership")
 @pytest.mark.parametrize(
-    ("database", "says"),
-    [("postgresql", "database system is ready"), ("mariadb", "mariadbd: ready for connections")],
+    ("options", "says", "settings"),
+    [
+        pytest.param(
+            ("--database", "postgresql", *WEB_SOFTWARE, *SETTINGS),
+            "database system is ready",
+            {"web": "php.children=12", "app": "tomcat.heap_mib=256", "db": "postgresql.shared_buffers=32MB"},
+            marks=NEEDS_ROOT,
+            id="postgresql",
+        ),
+        pytest.param(("--database", "mariadb"), "mariadbd: ready for connections", {}, id="mariadb"),
+    ],
 )
 def test_real_services_bear_a_tile(
-    database: str, says: str, tile: str, loadstone_here: LoadstoneRunner, tmp_path: Path
+    options: tuple[str, ...],
+    says: str,
+    settings: dict[str, str],
+    tile: str,
+    loadstone_here: LoadstoneRunner,
+    tmp_path: Path,
 ) -> None:
-    done = loadstone_here("tiles", "--tile", tile, "--database", database, "--imap", "dovecot", *SHORT)
-    assert read_manifest(newest(tmp_path)).status is Status.COMPLETE, done.stdout + done.stderr
+    done = loadstone_here("tiles", "--tile", tile, "--app", "tomcat", "--imap", "dovecot", *options, *SHORT)
+    manifest = read_manifest(newest(tmp_path))
+    assert manifest.status is Status.COMPLETE, done.stdout + done.stderr
     assert broken_rules(newest(tmp_path)) == []
     assert all(one.iterations[0].figures.requests for one in read_result(newest(tmp_path)).workloads)
     assert (newest(tmp_path) / "logs" / "tile1-db.log").read_text().count(says) == 1
+    assert "Tomcat" in str(manifest.machines["tile1-app"].facts["software"])
+    disclosed = {role: str(machine.facts.get("settings")) for role, machine in manifest.machines.items()}
+    assert all(setting in disclosed[f"tile1-{role}"] for role, setting in settings.items())
+    assert all(setting in page(tmp_path) for setting in settings.values())
 
 
 @pytest.mark.slow("a phase of load and a phase of active idle")

@@ -56,11 +56,7 @@ class HostAnswer:
 
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run: searches first, then equal loads, then failures."""
-        searching = (
-            search.next(search.select(runs))
-            for name, search in self.list_searches().items()
-            if not find_obstacle(name, runs)
-        )
+        searching = (search.next(search.select(runs)) for search in self._open_searches(runs))
         wanted = next((request for request in searching if request is not None), None)
         return wanted or first_missing(self._planned(runs), runs)
 
@@ -86,9 +82,7 @@ class HostAnswer:
         load = self.find_common_load(runs)
         if load is None:
             return []
-        equal = [
-            self._request(name, load, EQUAL, 1, {}) for name in self.list_searches() if not find_obstacle(name, runs)
-        ]
+        equal = [self._request(search.prefix, load, EQUAL, 1, {}) for search in self._open_searches(runs)]
         return [*equal, *self._failures(load, runs)]
 
     def _failures(self, load: float, runs: Sequence[RunSummary]) -> Iterator[RunRequest]:
