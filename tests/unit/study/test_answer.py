@@ -118,6 +118,16 @@ def test_a_setup_that_cannot_be_run_leaves_its_reason_and_the_others_go_on() -> 
     assert f"container: not measured. {NO_PODMAN}" in answer.headline
 
 
+def test_a_failure_that_the_driver_missed_is_not_conclusive() -> None:
+    def play_late(request: RunRequest) -> RunSummary:
+        run = play(request)
+        return run if request.fault is None else replace(run, is_driver_bound=True, reasons=("driver lag",))
+
+    answer, _ = carry_out(ask("native"), play_late)
+    assert cells(answer, "after a failure: longest") == {"native": "driver lag"}
+    assert any("outage and losses unknown (driver lag)." in line for line in answer.headline)
+
+
 def test_without_a_peak_nothing_is_decided() -> None:
     answer, _ = carry_out(ask("native"), lambda request: made(request, "fail", good=0))
     assert not answer.is_answered and answer.is_negative

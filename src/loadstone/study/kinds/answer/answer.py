@@ -234,12 +234,17 @@ def _decide(search: SearchSpec, results: Sequence[SetupResult], common_load: flo
         cells = {title: read(result) for title, _, read in FAILURE_ROWS}
         silence, lost = (list(cells.values())[index] for index in (0, 2))
         peak = _peak(search, result)
-        yield (
-            f"{result.name}: {peak.text} {search.unit}. After a failure at "
-            f"{search.text(common_load or 0)} {search.unit}: {_silence_in_words(silence)}; {_lost_in_words(lost)}."
-        )
+        failure = f"After a failure at {search.text(common_load or 0)} {search.unit}: {_cost_in_words(silence, lost)}."
+        yield f"{result.name}: {peak.text} {search.unit}. {failure}"
     best = max(with_peak, key=lambda result: result.search.peak or 0.0)
     yield from (line for line in best.search.headline if line.startswith("Decision: "))
+
+
+def _cost_in_words(silence: AnswerCell, lost: AnswerCell) -> str:
+    """Returns outage and losses; a common reason for neither is given once."""
+    if silence.reason and silence.reason == lost.reason:
+        return f"outage and losses unknown ({silence.reason})"
+    return f"{_silence_in_words(silence)}; {_lost_in_words(lost)}"
 
 
 def _silence_in_words(cell: AnswerCell) -> str:
