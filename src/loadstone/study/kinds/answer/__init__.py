@@ -11,8 +11,8 @@ KIND = StudyKind(
     question="What does this host hold, natively, in containers, in virtual machines, and protected?",
     help="""Compare native, container, virtual machine, restart and pair for one workload, in one table.
 
-    [bold]loadstone answer support[/] takes less than an hour on two idle cores. Each cell has a figure or a reason;
-    the last sentence is for a decision.
+    [bold]loadstone answer support[/] makes about 50 short runs. Each cell has a figure or a reason; the last sentence
+    is for a decision.
     """,
     section=AnswerSection,
     answer=TableAnswer,
