@@ -128,6 +128,19 @@ def test_a_failure_that_the_driver_missed_is_not_conclusive() -> None:
     assert any("outage and losses unknown (driver lag)." in line for line in answer.headline)
 
 
+def test_a_peak_that_the_driver_limits_is_a_lower_bound_and_has_no_ratio() -> None:
+    def play_bound(request: RunRequest) -> RunSummary:
+        run = play(request)
+        is_bound = request.settings["platform"] == "process" and request.load > 300
+        return replace(made(request, "invalid", driver_bound=True), platform="process") if is_bound else run
+
+    answer, _ = carry_out(ask("native", "vm"), play_bound)
+    assert cells(answer, "peak")["native"].startswith("at least ")
+    assert cells(answer, "peak by the native")["vm"] == "a peak is a lower bound"
+    bounded, _ = carry_out(ask("native", "vm"), play)
+    assert cells(bounded, "peak by the native")["vm"] == "0.50"
+
+
 def test_without_a_peak_nothing_is_decided() -> None:
     answer, _ = carry_out(ask("native"), lambda request: made(request, "fail", good=0))
     assert not answer.is_answered and answer.is_negative

@@ -7,7 +7,7 @@ from statistics import fmean, median
 from loadstone.model.numbers import MIB_PER_BYTE, number
 from loadstone.study.failure import Failure
 from loadstone.study.question import Answer
-from loadstone.study.search.answer import SearchAnswer
+from loadstone.study.search.answer import LimitedBy, SearchAnswer
 from loadstone.study.search.spec import SearchSpec
 from loadstone.study.summary import RunSummary
 
@@ -16,6 +16,7 @@ UNMEASURED = "not measured"
 NO_LEDGER = "the workload keeps no ledger of transactions"
 NOTHING_BEFORE = "too few operations before the failure"
 NOT_SERVED = "not served again"
+LOWER_BOUND = "a peak is a lower bound"
 NOT_WATCHED = "not watched on this platform"
 
 
@@ -73,6 +74,11 @@ class SetupResult:
     failures: tuple[RunSummary, ...]
 
     @property
+    def is_bounded(self) -> bool:
+        """Whether the system limits the peak, not the driver and not the largest load to try."""
+        return self.search.limit is LimitedBy.RULE
+
+    @property
     def known_failures(self) -> list[Failure]:
         """Failures whose cost is known."""
         return [run.failure for run in self.failures if run.failure is not None and not run.is_driver_bound]
@@ -82,7 +88,7 @@ def answer_of(
     search: SearchSpec, results: Sequence[SetupResult], common_load: float | None, is_whole: bool
 ) -> TableAnswer:
     """Returns the table of all setups, with its sentences."""
-    native = next((result.search.peak for result in results if result.name == "native"), None)
+    native = next((result for result in results if result.name == "native"), None)
     suffix = "" if common_load is None else f" at {search.text(common_load)} {search.unit}"
     rows = [
         AnswerRow("peak", search.unit, tuple(_peak(search, result) for result in results)),
@@ -111,18 +117,21 @@ def _peak(search: SearchSpec, result: SetupResult) -> AnswerCell:
         return AnswerCell(reason=result.obstacle)
     if peak is None:
         return AnswerCell(reason=result.search.headline[0] if result.search.headline else UNMEASURED)
+    least = "" if result.is_bounded else "at least "
     shared = f" (as {result.searched_as})" if result.searched_as else ""
     low_high = f" ({' to '.join(map(search.text, span))})" if span and not shared else ""
-    return AnswerCell(peak, f"{search.text(peak)}{low_high}{shared}")
+    return AnswerCell(peak, f"{least}{search.text(peak)}{low_high if result.is_bounded else ''}{shared}")
 
 
-def _ratio(result: SetupResult, native: float | None) -> AnswerCell:
-    peak = result.search.peak
-    if native is None:
+def _ratio(result: SetupResult, native: SetupResult | None) -> AnswerCell:
+    peak, native_peak = result.search.peak, None if native is None else native.search.peak
+    if native is None or native_peak is None:
         return AnswerCell(reason="no native peak")
     if peak is None or result.obstacle:
         return AnswerCell(reason="no peak")
-    return AnswerCell(peak / native, number(peak / native, 2))
+    if not (result.is_bounded and native.is_bounded):
+        return AnswerCell(reason=LOWER_BOUND)
+    return AnswerCell(peak / native_peak, number(peak / native_peak, 2))
 
 
 CellReader = Callable[[SetupResult], AnswerCell]
@@ -141,7 +150,7 @@ def _mean(read: Callable[[RunSummary], float | None], factor: float, digits: int
         valid = [run for run in result.equal if run.is_valid]
         if not valid:
             reasons = next((run.reasons for run in result.equal if run.reasons), ())
-            return AnswerCell(reason=f"invalid run: {reasons[0]}" if reasons else "invalid run")
+            return AnswerCell(reason=f"invalid run: {_shorten(reasons[0])}" if reasons else "invalid run")
         values = [value for run in valid if (value := read(run)) is not None]
         if not values:
             return AnswerCell(reason=why)
@@ -149,6 +158,11 @@ def _mean(read: Callable[[RunSummary], float | None], factor: float, digits: int
         return AnswerCell(value, number(value, digits))
 
     return cell
+
+
+def _shorten(reason: str) -> str:
+    """Returns a reason without its iteration: each run has one."""
+    return reason.removeprefix("iteration 1: ")
 
 
 def _memory(run: RunSummary) -> float | None:
@@ -181,7 +195,7 @@ def _of_failures(read: Callable[[Failure], float | None], digits: int, why: str)
             return AnswerCell(reason=refused)
         if not result.known_failures:
             reasons = next((run.reasons for run in result.failures if run.reasons), ())
-            return AnswerCell(reason=reasons[0] if reasons else NOTHING_BEFORE)
+            return AnswerCell(reason=_shorten(reasons[0]) if reasons else NOTHING_BEFORE)
         values = [read(failure) for failure in result.known_failures]
         known = [value for value in values if value is not None]
         if len(known) < len(values) or not known:
