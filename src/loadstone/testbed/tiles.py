@@ -41,6 +41,8 @@ EMBEDDED_SERVICES = Reference(threads=1)
 """The reference server in every role; each has as many threads as its machine has virtual CPUs."""
 INSTALLED_MIB = 512
 """Least memory of a machine with a distribution."""
+INSTALLED_DISK_MIB = 4096
+"""Room for a distribution on the disk of such a machine; what is not written takes no space."""
 DOWNLOADS_MIB = 20
 """Downloads of up to 6 MB for four sessions of the support site, rounded up (docs/web-workloads.md, File sets)."""
 
@@ -73,10 +75,12 @@ class TilesSystem:
             machine = machine.model_copy(update={"host": self.hosts[(number - 1) % len(self.hosts)]})
         if not has_setting(machine, "memory"):
             return machine
-        sizes: dict[str, object] = dict(self.tile.size(role, number))
-        sizes["memory"] = max(self.tile.size(role, number).memory, self._least_memory_mib(machine, role))
+        size, packaged = self.tile.size(role, number), self._list_packaged(machine, role)
+        sizes: dict[str, object] = dict(size)
+        sizes["memory"] = max([size.memory, *(max(kind.memory_mib, INSTALLED_MIB) for kind in packaged)])
         if has_setting(machine, "disk") and machine.image == MINIMAL:
-            sizes["disk"] = (self.tile.size(role, number).disk or 0) + self._files_mib(role)
+            installed_mib = INSTALLED_DISK_MIB if packaged and size.disk else 0
+            sizes["disk"] = (size.disk or 0) + self._files_mib(role) + installed_mib
         else:  # others keep what they write on their root disks
             del sizes["disk"]
         declared = {*single, *self.machine.model_fields_set}
@@ -90,14 +94,11 @@ class TilesSystem:
             for role in Role
         )
 
-    def _least_memory_mib(self, machine: MachineSpec, role: Role) -> int:
-        """Memory that the services of a role take of a machine with an image of their packages; 0 for the reference
-        servers.
-        """
+    def _list_packaged(self, machine: MachineSpec, role: Role) -> list[ServiceKind]:
+        """Returns the services whose packages the image of a role's machine gets; empty for the reference servers."""
         if not platform_kind(machine.platform).installs or machine.image != MINIMAL:
-            return 0
-        packaged = [kind for kind in self.list_kinds(role) if kind.needs]
-        return max((max(kind.memory_mib, INSTALLED_MIB) for kind in packaged), default=0)
+            return []
+        return [kind for kind in self.list_kinds(role) if kind.needs]
 
     def list_kinds(self, role: Role) -> list[ServiceKind]:
         """Returns the services on the machine of a role. Raises UsageError."""

@@ -114,6 +114,8 @@ def test_a_tile_of_real_software_has_machines_with_all_its_programs_and_their_me
     assert {"tomcat10-common", "libpostgresql-jdbc-java"} <= images["app"]
     assert {name.role: spec.memory for name, spec in specs.items()}["app"] == 1024
     assert {name.role: spec.memory for name, spec in specs.items()}["mail"] == 512
+    disks = {name.role: spec.disk for name, spec in specs.items()}
+    assert (disks["web"], disks["app"], disks["db"], disks["mail"]) == (0, 5120, 5120, 5120), "root and data"
     tile_app = TilesSystem(TILE, 1, read_machine("platform=vm"), REAL, machine_roles={"app": {"memory": "700"}})
     assert tile_app.machine_of(1, Role.APP).memory == 700
 
