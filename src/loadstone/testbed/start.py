@@ -88,7 +88,8 @@ async def start_service(
     if machine.listen == LOOPBACK and not is_free(site.port):  # its own answers would be taken for the service's
         raise ServiceError(f"Port {site.port} is in use by another program.")
     program = kind.program(site)
-    await _start_on_port(running, machine, kind, replace(program, prepare=()) if is_prepared else program, site.port)
+    program = replace(program, prepare=()) if is_prepared else program
+    await _start_on_port(running, machine, kind, program, site.port, name or machine.name)
     if kind.counts:
         await _start_statistics(running, machine, kind, site.port)
     https = await machine.reach(site.tls_port) if kind.has_tls else None
@@ -107,30 +108,32 @@ async def _start_on_free_port(
     running: Running, machine: Machine, kind: ServiceKind, program: Program, name: str
 ) -> StartedService:
     """Starts one of our servers, which reports its port when it is ready."""
-    await _write(running, machine, program)
+    await _write(running, machine, program, name)
     ready = await _ready(running, machine, ProcessRole(name), program.command)
     target = await target_of(machine, ready)
     assert ready.http is not None and target.http is not None
     return StartedService(kind, machine, ready.http.port, target.http, target.https, target.authority_pem)
 
 
-async def _start_on_port(running: Running, machine: Machine, kind: ServiceKind, program: Program, port: int) -> None:
+async def _start_on_port(
+    running: Running, machine: Machine, kind: ServiceKind, program: Program, port: int, name: str
+) -> None:
     """Starts a service that listens on the port it is given, and waits until it answers."""
     subject = f"The files of {kind.title}" if kind.has_tls else f"The {kind.role}"
-    await _write(running, machine, program)
+    await _write(running, machine, program, name)
     for number, command in enumerate(program.prepare):
-        await wait_until_done(await machine.start(f"{machine.name}-prepare-{number}", command, Readiness.NONE), subject)
-    for name, command in program.helpers.items():
-        await running.start(machine, ProcessRole(machine.name, program=name), command, Readiness.NONE)
+        await wait_until_done(await machine.start(f"{name}-prepare-{number}", command, Readiness.NONE), subject)
+    for helper, command in program.helpers.items():
+        await running.start(machine, ProcessRole(machine.name, program=helper), command, Readiness.NONE)
     if program.version:
-        await _note_versions(machine, program.version)
-    service = await running.start(machine, ProcessRole(machine.name), program.command, Readiness.NONE)
+        await _note_versions(machine, program.version, name)
+    service = await running.start(machine, ProcessRole(name), program.command, Readiness.NONE)
     if program.wait:
-        await wait_until_done(await machine.start(f"{machine.name}-ready", program.wait, Readiness.NONE), subject)
+        await wait_until_done(await machine.start(f"{name}-ready", program.wait, Readiness.NONE), subject)
     else:
         await wait_until_answered(await machine.reach(port), service, program.first_words)
-    for name, source in program.status.items():
-        running.status[f"{machine.name}: {name}"] = StatusMeter(await machine.reach(port), source.path, source.read)
+    for part, source in program.status.items():
+        running.status[f"{machine.name}: {part}"] = StatusMeter(await machine.reach(port), source.path, source.read)
 
 
 async def _start_statistics(running: Running, machine: Machine, kind: ServiceKind, port: int) -> None:
@@ -149,7 +152,7 @@ async def _ready(running: Running, machine: Machine, process: ProcessRole, comma
     return ready
 
 
-async def _write(running: Running, machine: Machine, program: Program) -> None:
+async def _write(running: Running, machine: Machine, program: Program, service: str) -> None:
     """Writes a service's files; its configuration and its commands are kept beside the logs."""
     for name, text in program.files.items():
         await machine.write(name, text)
@@ -157,12 +160,12 @@ async def _write(running: Running, machine: Machine, program: Program) -> None:
             (running.base.logs / f"{machine.name}-{name.replace('/', '-')}").write_text(text)
     commands = [*program.prepare, *program.helpers.values(), program.command]
     text = "".join(f"{shlex.join(command)}\n" for command in commands if command)
-    (running.base.logs / f"{machine.name}-commands.sh").write_text(text)
+    (running.base.logs / f"{service}-commands.sh").write_text(text)
 
 
-async def _note_versions(machine: ProgramHost, command: list[str]) -> None:
+async def _note_versions(machine: ProgramHost, command: list[str], service: str) -> None:
     """What the service is made of, among the machine's facts."""
-    version = await machine.start(f"{machine.name}-version", shell(f"({shlex.join(command)}) | paste -s -d ';'"))
+    version = await machine.start(f"{service}-version", shell(f"({shlex.join(command)}) | paste -s -d ';'"))
     added = [part.strip() for part in version.first_line.split(";")]
     machine.facts["software"] = "; ".join([*filter(None, [machine.facts.get("software")]), *added])
 
