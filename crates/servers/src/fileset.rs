@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 
@@ -33,6 +34,9 @@ pub enum Set {
 const LONGEST: u64 = 6_000_000;
 /// Users a session owns (docs/web-workloads.md, File sets).
 const USERS_PER_SESSION: u64 = 50;
+
+/// Modification time of every file that is written, in seconds since 1970: 2020-01-01. A file with another one was changed.
+const WRITTEN_S: u64 = 1_577_836_800;
 
 /// Names (paths without their leading slash) and lengths of all files for a number of sessions.
 pub fn files(set: Set, sessions: u64) -> Result<Box<dyn Iterator<Item = (String, u64)>>> {
@@ -100,7 +104,7 @@ fn download_files(sessions: u64) -> impl Iterator<Item = (String, u64)> {
     names.filter_map(|name| support_download_bytes(&name).map(|length| (format!("/support/downloads/{name}"), length)))
 }
 
-/// Writes the files below `folder`; reports bytes done of bytes in all, now and then. Files of the right length are kept.
+/// Writes the files below `folder`; reports bytes done of bytes in all, now and then. Unchanged files are kept.
 pub fn write(set: Set, sessions: u64, folder: &Path, mut progress: impl FnMut(u64, u64)) -> Result<(u64, u64)> {
     let total: u64 = files(set, sessions)?.map(|(_, length)| length).sum();
     let (mut count, mut done) = (0, 0);
@@ -115,7 +119,7 @@ pub fn write(set: Set, sessions: u64, folder: &Path, mut progress: impl FnMut(u6
 }
 
 fn write_file(path: &Path, name: &str, length: u64) -> Result<()> {
-    if fs::metadata(path).is_ok_and(|held| held.len() == length) {
+    if is_unchanged(path, length) {
         return Ok(());
     }
     if let Some(folder) = path.parent() {
@@ -124,6 +128,41 @@ fn write_file(path: &Path, name: &str, length: u64) -> Result<()> {
     let unfinished = path.with_extension("part");
     let mut out = std::io::BufWriter::new(fs::File::create(&unfinished)?);
     FileBody::new(name, length).pieces().try_for_each(|piece| out.write_all(&piece))?;
-    out.flush()?;
+    out.into_inner()?.set_modified(written_at())?;
     Ok(fs::rename(unfinished, path)?)
+}
+
+/// Whether a file has its length, and was not modified since it was written.
+fn is_unchanged(path: &Path, length: u64) -> bool {
+    let is_as_written = |held: fs::Metadata| held.is_file() && held.modified().is_ok_and(|at| at == written_at());
+    fs::symlink_metadata(path).is_ok_and(|held| held.len() == length && is_as_written(held))
+}
+
+fn written_at() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(WRITTEN_S)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_were_removed_cut_or_changed_are_written_again_and_no_others() {
+        let folder = std::env::temp_dir().join(format!("loadstone-fileset-{}", std::process::id()));
+        let write_set = || write(Set::StaticFiles, 1, &folder, |_, _| ()).unwrap();
+        let path = |name: &str| folder.join("files/dir00001").join(name);
+        assert_eq!(write_set().0, 36);
+        let first = fs::read(path("class0_1")).unwrap();
+        fs::remove_file(path("class0_1")).unwrap();
+        fs::write(path("class0_2"), "cut").unwrap();
+        fs::write(path("class0_3"), vec![0; static_bytes(0, 3) as usize]).unwrap();
+        let inode = |name: &str| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path(name)).unwrap());
+        let untouched = inode("class0_4");
+        write_set();
+        assert_eq!(fs::read(path("class0_1")).unwrap(), first);
+        assert!((2..4).all(|number| is_unchanged(&path(&format!("class0_{number}")), static_bytes(0, number))));
+        assert_ne!(fs::read(path("class0_3")).unwrap(), vec![0; static_bytes(0, 3) as usize]);
+        assert_eq!(inode("class0_4"), untouched);
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

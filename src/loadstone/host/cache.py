@@ -84,8 +84,7 @@ async def lent(kind: str, key: str, make: Callable[[Path], Awaitable[None]], mos
     try:
         above.mkdir(parents=True, exist_ok=True)
         async with locks.waiting(above / f"{kind}.lock"):
-            for left in above.glob(f".part-{folder.name.partition('-')[0]}-*"):
-                shutil.rmtree(left, ignore_errors=True)  # whoever made it was killed: it would hold the lock
+            _remove_unfinished(above, kind)
             if not folder.is_dir():
                 with _unfinished(folder) as unfinished:
                     await make(unfinished)
@@ -96,10 +95,44 @@ async def lent(kind: str, key: str, make: Callable[[Path], Awaitable[None]], mos
         raise _cannot_be_made(folder, error) from None
 
 
+@asynccontextmanager
+async def shared(kind: str, key: str, fill: Callable[[Path], Awaitable[None]], most_bytes: int) -> AsyncIterator[Path]:
+    """The same, of a folder that several processes read at a time. `fill` completes it before each use, so it repairs
+    whatever was changed or removed. Raises PlatformError.
+    """
+    above = cache_folder()
+    folder = above / f"{kind}-{key}"
+    try:
+        above.mkdir(parents=True, exist_ok=True)
+        async with locks.waiting(above / f"{kind}.lock"):
+            _remove_unfinished(above, kind)
+            if folder.is_dir():
+                await fill(folder)
+            else:
+                with _unfinished(folder) as unfinished:
+                    await fill(unfinished)
+                await asyncio.to_thread(_make_room, above, kind, most_bytes)
+            os.utime(folder)
+            reading = locks.share(folder)
+    except OSError as error:
+        raise _cannot_be_made(folder, error) from None
+    try:
+        yield folder
+    finally:
+        locks.release(reading)
+
+
+def _remove_unfinished(above: Path, kind: str) -> None:
+    """Removes what a killed process left; a living one would hold the lock."""
+    for left in above.glob(f".part-{kind}-*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
 def _make_room(above: Path, kind: str, most_bytes: int) -> None:
+    """Removes the folders that were not used for longest, except the newest and those that a process reads."""
     folders = sorted(above.glob(f"{kind}-*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
     for folder, bytes_so_far in list(zip(folders, accumulate(map(_bytes_below, folders)), strict=True))[1:]:
-        if bytes_so_far > most_bytes:
+        if bytes_so_far > most_bytes and not locks.is_held(folder, by_readers=True):
             shutil.rmtree(folder, ignore_errors=True)
 
 

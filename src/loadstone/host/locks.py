@@ -47,10 +47,17 @@ def release(descriptor: int) -> None:
     os.close(descriptor)
 
 
-def is_held(path: Path) -> bool:
-    """Whether a living process works on a folder."""
+def share(path: Path) -> int:
+    """Locks a folder for reading, along with others; returns what `release` takes. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
+def is_held(path: Path, *, by_readers: bool = False) -> bool:
+    """Whether a living process works on a folder, or reads it."""
     try:
-        descriptor = _lock(path, fcntl.LOCK_SH)
+        descriptor = _lock(path, fcntl.LOCK_EX if by_readers else fcntl.LOCK_SH)
     except OSError:
         return False  # a folder that cannot be opened is nobody's work
     if descriptor is None:

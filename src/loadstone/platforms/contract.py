@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from loadstone.host.process import Readiness
+from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
 from loadstone.model.machine import MachineSpec
 from loadstone.model.target import Endpoint
@@ -119,6 +120,12 @@ class MachineFiles(Protocol):
 
     async def write(self, name: str, text: str) -> None:
         """Writes a file below `files`."""
+
+    async def expose(self, folder: Path) -> str:
+        """Makes a folder of this host readable for services here that start from now on. Returns where. Raises
+        PlatformError where `folder` is None.
+        """
+        raise PlatformError(f"{self.files} is out of reach, so no folder of this host is visible there.")
 
     async def mount(self, source: Path | Endpoint, name: str) -> str:
         """Makes a folder reachable for services here that start from now on: one of this host, or the one that an NFS

@@ -62,6 +62,10 @@ class LocalMachine(ProgramHost, MachineCounters):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
+    async def expose(self, folder: Path) -> str:
+        """A folder of this host where it is."""
+        return str(folder)
+
     async def mount(self, source: Path | Endpoint, name: str) -> str:
         """A folder of this host where it is."""
         if isinstance(source, Endpoint):

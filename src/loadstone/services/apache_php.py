@@ -2,7 +2,7 @@
 
 from loadstone.services import apache, php
 from loadstone.services.kind import Site
-from loadstone.services.sites import FILES, SITE
+from loadstone.services.sites import FILES
 
 
 def configuration(site: Site, pool: apache.Pool, modules: tuple[str, ...], handler: str, extra: str) -> str:
@@ -10,9 +10,9 @@ def configuration(site: Site, pool: apache.Pool, modules: tuple[str, ...], handl
     environment = "".join(f"SetEnv {name} {value}\n" for name, value in php.page_environment(site).items())
     files = "|".join(FILES)
     content = (
-        f"DocumentRoot {site.folder}/{SITE}\nFileETag None\n"
+        f"DocumentRoot {site.document_root}\nFileETag None\n"
         f'AliasMatch "^/(?!{files})" "{site.folder}/{php.PAGES}/index.php"\n'
-        f"{apache.readable(f'{site.folder}/{SITE}')}"
+        f"{apache.readable(site.document_root)}"
         f"{apache.readable(f'{site.folder}/{php.PAGES}', f'    SetHandler {handler}{chr(10)}')}{environment}{extra}"
     )
     return apache.http(site, pool, modules, content)

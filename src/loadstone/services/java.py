@@ -7,12 +7,11 @@ from importlib.resources import files
 from urllib.parse import urlsplit
 
 from loadstone.model.errors import ServiceError
-from loadstone.model.machine import SERVER
 from loadstone.model.service import ServiceRole
 from loadstone.services import tomcat
 from loadstone.services.declared import declared_pages
-from loadstone.services.kind import Program, Site
-from loadstone.services.sites import SITE
+from loadstone.services.kind import SITE, Program, Site
+from loadstone.services.sites import file_command
 from loadstone.services.status import STATUS
 from loadstone.services.unprivileged import shell
 
@@ -64,7 +63,7 @@ def program(site: Site, application: Application, preparing: Sequence[list[str]]
         f"{SITE}/WEB-INF/{tomcat.STATUS_PAGE}": tomcat.page(tomcat.STATUS_PAGE),
         **sources(application.workload),
     }
-    files_command = [SERVER, "fileset", application.workload, "--sessions", "1", site_folder]
+    files_command = file_command(application.workload, 1, site_folder)
     steps = [
         tomcat.folders(site),
         *([files_command] if preparing is None else preparing),

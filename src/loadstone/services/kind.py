@@ -10,6 +10,9 @@ from loadstone.model.service import EMBEDDED, Mechanism, Tuning
 from loadstone.model.target import Endpoint
 from loadstone.services.status import StatusSource
 
+SITE = "site"
+"""Folder of a machine's files that a web server serves."""
+
 
 def local(listen: str) -> str:
     """Where a machine itself reaches what listens there."""
@@ -37,10 +40,10 @@ class Site:
     """Names and addresses that its certificate is for."""
     mechanism: Mechanism = Mechanism.STATIC
     """How a web server generates responses."""
-    directories: int = 1
-    """Number of directories with the files of a web server."""
     file_sets: Mapping[str, int] = field(default_factory=dict)
-    """Sessions that the files of web sites are written for, by workload."""
+    """Sessions that file sets are written for, by name."""
+    kept_files: str = ""
+    """Folder that has those files already, to be read only; empty where the service writes them into its own folder."""
     rows: Mapping[str, int] = field(default_factory=dict)
     """Rows that an empty database is filled with, by table."""
     injection_rate: int = 1
@@ -53,6 +56,11 @@ class Site:
     """Web servers behind a load balancer, over HTTP."""
     settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """What the user changed, by program and setting; checked against `ServiceKind.settings`."""
+
+    @property
+    def document_root(self) -> str:
+        """Folder with the files that a web server serves."""
+        return self.kept_files or f"{self.folder}/{SITE}"
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,8 @@ class ServiceKind:
     """Of databases: whether it counts what it does, and says so to who asks."""
     needs: Mapping[str, str] = field(default_factory=dict)
     """Debian's packages by a file of theirs, which may be a pattern."""
+    reads_files: bool = False
+    """Of web servers: whether it reads file sets from disk."""
     shares_folder: bool = False
     """Of stores: whether fronts mount a folder of its machine instead of asking it over HTTP."""
     has_tls: bool = False

@@ -2,13 +2,11 @@
 
 from importlib.resources import files
 
-from loadstone.model.machine import SERVER
 from loadstone.model.service import Mechanism
-from loadstone.services.kind import Site
+from loadstone.services.kind import SITE, Site
+from loadstone.services.sites import file_commands
 from loadstone.services.unprivileged import shell
 
-SITE = "site"
-"""Folder of a machine's files with those to be served."""
 PROGRAMS = "programs"
 """Folder of those that are started."""
 PATH, PHP_PATH = "/printenv", "/phpinfo.php"
@@ -35,14 +33,11 @@ def sources(site: Site) -> dict[str, str]:
 
 def build_commands(site: Site) -> list[list[str]]:
     """Commands that make what is served, once the sources are there."""
-    folder = ["mkdir", "-p", f"{site.folder}/{SITE}"]
+    commands = file_commands(site)
     programs = f"{site.folder}/{PROGRAMS}"
     match site.mechanism:
-        case Mechanism.STATIC:
-            count = str(site.directories)
-            return [folder, [SERVER, "fileset", "static-files", "--sessions", count, f"{site.folder}/{SITE}"]]
         case Mechanism.C_CGI:
-            return [folder, ["cc", "-O2", "-o", f"{programs}/printenv", f"{programs}/printenv.c"]]
+            return [*commands, ["cc", "-O2", "-o", f"{programs}/printenv", f"{programs}/printenv.c"]]
         case Mechanism.PERL_CGI:
-            return [folder, shell(f"chmod 755 {programs}/printenv.pl")]
-    return [folder]
+            return [*commands, shell(f"chmod 755 {programs}/printenv.pl")]
+    return commands

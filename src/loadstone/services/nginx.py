@@ -4,13 +4,12 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from loadstone.model.machine import SERVER
 from loadstone.model.reading import Section
 from loadstone.model.service import Tuning
-from loadstone.model.system import FileServer
 from loadstone.services import php
 from loadstone.services.kind import Program, Site
 from loadstone.services.settings import resolve_settings
+from loadstone.services.sites import file_commands
 from loadstone.services.status import PHP_STATUS, STATUS, StatusSource
 from loadstone.services.status import nginx as read_status
 from loadstone.services.unprivileged import shell
@@ -69,10 +68,10 @@ NAME = "nginx"
 """Of its settings."""
 
 
-def program(site: Site, layout: FileServer) -> Program:
+def program(site: Site) -> Program:
     """Writes the workload's files first; then in the foreground, as the user that starts it."""
-    writing = [SERVER, "fileset", layout.files, "--sessions", str(layout.sessions), f"{site.folder}/site"]
-    return Program(shell(serving(site)), {CONFIGURATION: configuration(site)}, [writing], version=shell(VERSION))
+    texts = {CONFIGURATION: configuration(site)}
+    return Program(shell(serving(site)), texts, file_commands(site), version=shell(VERSION))
 
 
 def serving(site: Site) -> str:
@@ -82,7 +81,7 @@ def serving(site: Site) -> str:
 
 def configuration(site: Site) -> str:
     """The workload's files alone."""
-    return http(site, f"    server {{ listen {site.listen}:{site.port} backlog=4096; root {site.folder}/site; }}\n")
+    return http(site, f"    server {{ listen {site.listen}:{site.port} backlog=4096; root {site.document_root}; }}\n")
 
 
 def http(site: Site, servers: str) -> str:

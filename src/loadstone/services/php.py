@@ -12,7 +12,6 @@ from loadstone.model.service import ServiceRole, Tuning
 from loadstone.services.declared import declared_pages
 from loadstone.services.kind import Site
 from loadstone.services.settings import resolve_settings
-from loadstone.services.sites import SITE
 from loadstone.services.status import PHP_STATUS, StatusSource
 from loadstone.services.status import php as read_status
 from loadstone.services.unprivileged import shell
@@ -103,7 +102,7 @@ def facts() -> str:
 
 def page_environment(site: Site) -> dict[str, str]:
     """What the pages find in their environment."""
-    return {"LOADSTONE_BACKEND": site.peers[ServiceRole.BACKEND], "LOADSTONE_FILES": f"{site.folder}/{SITE}"}
+    return {"LOADSTONE_BACKEND": site.peers[ServiceRole.BACKEND], "LOADSTONE_FILES": site.document_root}
 
 
 def find_settings(site: Site) -> FpmSettings:

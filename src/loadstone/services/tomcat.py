@@ -180,16 +180,16 @@ def folders(site: Site) -> list[str]:
     return ["mkdir", "-p", f"{site.folder}/temp", f"{site.folder}/work", f"{site.folder}/logs"]
 
 
-def server_xml(site: Site, contexts: Mapping[str, str]) -> str:
-    """Over HTTP and TLS; web applications by their path, with their folder."""
+def server_xml(site: Site, contexts: Mapping[str, str], kept_files: Mapping[str, str] | None = None) -> str:
+    """Over HTTP and TLS; web applications by their path, with their folder, and with a folder of kept files."""
     chosen = find_settings(site)
     common = (
         f'address="{site.listen}" acceptCount="4096" maxThreads="{chosen.threads}" '
         f'maxConnections="{chosen.connections}" maxKeepAliveRequests="{chosen.requests_each}" '
         'URIEncoding="ISO-8859-1" relaxedQueryChars="[]|"'
     )
-    links = ' allowLinking="true"' if site.shared_folder else ""
-    parts = "".join(_context(path, folder, chosen, links) for path, folder in contexts.items())
+    links, kept = ' allowLinking="true"' if site.shared_folder else "", kept_files or {}
+    parts = "".join(_context(path, folder, kept.get(path, ""), chosen, links) for path, folder in contexts.items())
     return (
         f'<Server port="-1">\n  <Service name="Catalina">\n    <Connector port="{site.port}" {common}/>\n'
         f'    <Connector port="{site.tls_port}" {common} SSLEnabled="true" scheme="https" secure="true">\n'
@@ -206,13 +206,21 @@ def page(name: str) -> str:
     return files("loadstone.suts").joinpath("jsp", name).read_text()
 
 
-def _context(path: str, folder: str, chosen: TomcatSettings, links: str) -> str:
+def _context(path: str, folder: str, kept_files: str, chosen: TomcatSettings, links: str) -> str:
     name = f' sessionCookieName="{path[1:]}"' if path else ""
     return (
         f'        <Context path="{path}" docBase={quoteattr(folder)}{name}>\n'
-        f'          <Resources cacheMaxSize="{chosen.cache_kib}" cacheTtl="{chosen.cache_ms}"{links}/>\n'
+        f'          <Resources cacheMaxSize="{chosen.cache_kib}" cacheTtl="{chosen.cache_ms}"{links}>'
+        f"{_further(kept_files)}</Resources>\n"
         '          <Manager pathname=""/>\n        </Context>\n'
     )
+
+
+def _further(folder: str) -> str:
+    """A folder whose files an application has in addition to its own, and which it only reads."""
+    kind = "org.apache.catalina.webresources.DirResourceSet"
+    line = f'<PostResources className="{kind}" base={quoteattr(folder)} webAppMount="/" readOnly="true"/>'
+    return line if folder else ""
 
 
 def web_xml(

@@ -2,8 +2,8 @@
 
 from loadstone.model.service import Mechanism, ServiceRole
 from loadstone.services import tomcat
-from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.mechanisms import PATH, SITE, build_commands
+from loadstone.services.kind import SITE, Program, ServiceKind, Site
+from loadstone.services.mechanisms import PATH, build_commands
 from loadstone.services.status import STATUS
 from loadstone.services.tomcat import Distribution
 from loadstone.services.unprivileged import shell
@@ -19,6 +19,7 @@ def kind_of(name: str, form: Distribution) -> ServiceKind:
         lambda site: program(site, form),
         8080,
         has_tls=True,
+        reads_files=True,
         needs=form.needs,
         memory_mib=tomcat.MEMORY_MIB,
         mechanisms={Mechanism.STATIC: {}, Mechanism.SERVLET: {}},
@@ -33,7 +34,7 @@ def program(site: Site, form: Distribution) -> Program:
     is_servlet = site.mechanism is Mechanism.SERVLET
     servlets = {"PrintEnv": (PATH,)} if is_servlet else {}
     texts = {
-        tomcat.CONFIGURATION: tomcat.server_xml(site, {"": site_folder}),
+        tomcat.CONFIGURATION: tomcat.server_xml(site, {"": site_folder}, {"": site.kept_files}),
         f"{SITE}/{tomcat.WEB_XML}": tomcat.web_xml(site, {STATUS: tomcat.STATUS_PAGE}, ("/",), servlets),
         f"{SITE}/WEB-INF/{tomcat.STATUS_PAGE}": tomcat.page(tomcat.STATUS_PAGE),
     }

@@ -19,6 +19,8 @@ from loadstone.testbed.shared_folder import share
 from loadstone.testbed.start import StartedService, site_on, start_service
 from loadstone.topologies.topology import Topology, TopologyRole
 
+STATIC_FILES = "static-files"
+"""File set of web servers alone, whose sessions are directories."""
 MachinesByRole = Mapping[str, Sequence[Machine]]
 """Machines that are up, by the name of their role in the topology; two roles may share one."""
 
@@ -62,6 +64,12 @@ class DeploymentChoices:
         """Returns whether the front's machines mount a folder of another."""
         kinds = map(self.kind_of, topology.peers)
         return any(kind.shares_folder for kind in kinds if kind is not None)
+
+    def file_sets_of(self, topology: Topology) -> Mapping[str, int]:
+        """Returns the sessions that file sets of the front are written for, by name."""
+        if "mechanism" not in topology.front.settings:
+            return self.needs.file_sets
+        return {STATIC_FILES: self.needs.directories} if self.mechanism is Mechanism.STATIC else {}
 
     def site_of(self, role: TopologyRole, machine: Machine) -> Site:
         """Returns the site of a role's service on a machine, without addresses of peers."""
@@ -129,7 +137,7 @@ async def _start_peers(
         (machine,) = machines[role.name]
         if kind.shares_folder:
             fronts = machines[topology.front.name]
-            peers.shared_folders = await share(running, machine, fronts, topology.shared_files)
+            peers.shared_folders = await share(running, machine, fronts, topology)
             continue
         is_copied = False
         if topology.data is not None and role.service == ServiceRole.DATABASE:
@@ -156,8 +164,7 @@ async def _start_front(
         choices.site_of(topology.front, machine),
         tuning=choices.tuning,
         mechanism=choices.mechanism,
-        directories=needs.directories,
-        file_sets=needs.file_sets,
+        file_sets=choices.file_sets_of(topology),
         rows=needs.rows,
         injection_rate=needs.injection_rate,
         peers=addresses,

@@ -2,7 +2,7 @@
 over NFS.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from loadstone.host.process import Readiness
@@ -13,10 +13,13 @@ from loadstone.platforms.registry import platform_kind
 from loadstone.services.kind import ServiceKind
 from loadstone.services.kinds.nfs import SHARED
 from loadstone.services.registry import service_kind
+from loadstone.services.sites import file_command
+from loadstone.testbed.kept_files import keep_files
 from loadstone.testbed.running import Running, wait_until_done
 from loadstone.testbed.software import with_software
 from loadstone.testbed.start import route, site_on, start_service
 from loadstone.topologies import events
+from loadstone.topologies.topology import Topology
 
 NFS = "nfs"
 CLIENT = {"/sbin/mount.nfs4": "nfs-common"}
@@ -40,23 +43,33 @@ def sharing(spec: MachineSpec, front: MachineSpec, declared: MachineSpec) -> Mac
     return with_software(spec, service_kind(ServiceRole.STORE, NFS), declared=declared)
 
 
-def downloads(sessions: int) -> tuple[str, ...]:
-    """Puts the support site's downloads for so many sessions of a tile into the folder that follows."""
-    return ("fileset", "downloads", "--sessions", str(sessions))
-
-
 def way_of(*specs: MachineSpec) -> str:
     """How such machines reach the folder of one of them, in words."""
     return "over NFSv4.1" if any(map(has_images, specs)) else "by bind mounts on one kernel"
 
 
 async def share(
-    running: Running, machine: Machine, fronts: Sequence[Machine], filling: Sequence[str] = events.TOPOLOGY.shared_files
+    running: Running, machine: Machine, fronts: Sequence[Machine], topology: Topology = events.TOPOLOGY
 ) -> dict[str, str]:
-    """Fills the folder by such words for the reference server and mounts it on all; where it is there, by machine."""
-    filling = [SERVER, *filling, f"{machine.files}/{SHARED}"]
-    await wait_until_done(await machine.start(f"{machine.name}-fill", filling, Readiness.NONE), "The shared folder")
-    if machine.folder is not None and all(front.folder is not None for front in fronts):
+    """Fills the folder with what the topology has for it and mounts it on all fronts; where it is there, by machine.
+    File sets are kept, and read where they are, if all files are on this host.
+    """
+    is_on_host = machine.folder is not None and all(front.folder is not None for front in fronts)
+    if topology.shared_file_sets and is_on_host:
+        kept = await running.base.stack.enter_async_context(keep_files(topology.shared_file_sets, running.base.logs))
+        return {front.name: await front.expose(kept) for front in fronts}
+    for number, command in enumerate(_filling(topology, f"{machine.files}/{SHARED}")):
+        filling = await machine.start(f"{machine.name}-fill-{number}", command, Readiness.NONE)
+        await wait_until_done(filling, "The shared folder")
+    if machine.folder is not None and is_on_host:
         return {front.name: await front.mount(machine.folder / SHARED, SHARED) for front in fronts}
     store = await start_service(running, machine, service_kind(ServiceRole.STORE, NFS), site_on(machine))
     return {front.name: await front.mount(await route(front, machine, store.port), SHARED) for front in fronts}
+
+
+def _filling(topology: Topology, folder: str) -> Iterator[list[str]]:
+    """Commands that write the files of the shared folder."""
+    if topology.shared_files:
+        yield [SERVER, *topology.shared_files, folder]
+    for name, sessions in topology.shared_file_sets.items():
+        yield file_command(name, sessions, folder)

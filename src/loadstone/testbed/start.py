@@ -19,6 +19,7 @@ from loadstone.services.kind import Program, ServiceKind, Site, local
 from loadstone.services.status import STATUS, figures_in_json
 from loadstone.services.unprivileged import shell
 from loadstone.testbed.context import LOOPBACK
+from loadstone.testbed.kept_files import provide_files
 from loadstone.testbed.running import Running, target_of, wait_until_answered, wait_until_done
 
 CERTIFICATES = "certificates"
@@ -73,7 +74,9 @@ async def start_service(
     """
     authority_pem = None
     _note_settings(machine, kind, site)
-    site = replace(site, names=("localhost", machine.address))
+    is_kept = kind.reads_files and not site.shared_folder
+    kept_files = await provide_files(running.base, machine, site.file_sets) if is_kept else ""
+    site = replace(site, names=("localhost", machine.address), kept_files=kept_files)
     # A service on a free port creates a certificate in memory. A machine that comes back would have another one then,
     # which its clients refuse.
     if kind.has_tls and (kind.port is not None or machine.comes_back):

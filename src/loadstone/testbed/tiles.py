@@ -30,7 +30,6 @@ from loadstone.testbed.context import open_testbed
 from loadstone.testbed.deploy import DeploymentChoices
 from loadstone.testbed.machines import PlannedMachine
 from loadstone.testbed.running import Running
-from loadstone.testbed.shared_folder import downloads as filling
 from loadstone.testbed.shared_folder import way_of
 from loadstone.testbed.start import site_on, start_service
 from loadstone.testbed.system import PlacedApplication, PlannedSystem, prepare_machines, start_system
@@ -244,10 +243,10 @@ async def _start_tile(running: Running, system: TilesSystem, number: int) -> Til
 
 def plan_tile(system: TilesSystem, number: int) -> PlannedSystem:
     """Returns one tile, counted from 1: all its machines are on the public network, and some share a private one."""
-    filled = filling(system.tile.loads.web_sessions)
+    downloads = {"downloads": system.tile.loads.web_sessions}
     applications = [
         PlacedApplication(
-            replace(application.topology, shared_files=filled),
+            replace(application.topology, shared_files=(), shared_file_sets=downloads),
             system.choices_of(number, application),
             application.machines,
         )

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from loadstone.fleet.open import OpenFleet
@@ -212,10 +211,10 @@ async def file_testbed(
     layout: FileServer, logs: Path, placement: Placement = PLAIN, fleet: OpenFleet | None = None
 ) -> AsyncIterator[Testbed]:
     """A stock nginx on each of its machines, with a workload's files written there first."""
-    kind = ServiceKind("nginx", ServiceRole.WEBSERVER, partial(nginx.program, layout=layout), nginx.PORT)
+    kind = ServiceKind("nginx", ServiceRole.WEBSERVER, nginx.program, nginx.PORT, reads_files=True)
     async with open_testbed(logs, fleet) as base:
         running = Running(base)
-        started = await _start_alike(running, layout, placement, kind, layout.workers)
+        started = await _start_alike(running, layout, placement, kind, layout.workers, {layout.files: layout.sessions})
         about = _described_alike(layout, placement)
         targets = tuple(service.target for service in started)
         yield Testbed(targets, about, running.processes, running.dead, machines=base.machines)
@@ -226,13 +225,19 @@ def _described_alike(layout: Station | FileServer, placement: Placement) -> str:
 
 
 async def _start_alike(
-    running: Running, layout: Station | FileServer, placement: Placement, kind: ServiceKind, threads: int
+    running: Running,
+    layout: Station | FileServer,
+    placement: Placement,
+    kind: ServiceKind,
+    threads: int,
+    file_sets: Mapping[str, int] = WEB_NEEDS.file_sets,
 ) -> list[StartedService]:
     """Starts the same service on each machine of a system that has no other role."""
     started = []
     for planned in planned_machines(layout, placement, WEB_NEEDS):
         machine = await running.base.machine(str(planned.name), planned.spec, (PUBLIC,))
-        started.append(await start_service(running, machine, kind, site_on(machine, threads)))
+        site = replace(site_on(machine, threads), file_sets=file_sets)
+        started.append(await start_service(running, machine, kind, site))
     return started
 
 

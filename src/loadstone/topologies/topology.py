@@ -1,7 +1,7 @@
 """The type of a topology: roles of an application, the choices that name their services, and their data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 EMBEDDED = "embedded"
 """The service of each role that comes with the program."""
@@ -76,6 +76,8 @@ class Topology:
     """None for an application whose database fills itself, or that has none."""
     shared_files: tuple[str, ...] = ()
     """Command of the reference server that fills a folder which all fronts share; the folder's path follows."""
+    shared_file_sets: Mapping[str, int] = field(default_factory=dict)
+    """File sets of such a folder instead, which is only read, with the sessions that they are for."""
     file_sets: tuple[str, ...] = ()
     """Workloads whose files the front writes to its folder before it starts."""
     ledgers: tuple[str, ...] = ()

@@ -40,6 +40,8 @@ class Container(LocalMachine):
     limits: Group = field(kw_only=True)
     mounted: list[str] = field(default_factory=list)
     """Folders of the host that its programs see as well."""
+    exposed: list[str] = field(default_factory=list)
+    """Folders of the host that its programs may only read."""
 
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a program in the container."""
@@ -54,6 +56,11 @@ class Container(LocalMachine):
         self.mounted.append(await super().mount(source, name))
         return self.mounted[-1]
 
+    async def expose(self, folder: Path) -> str:
+        """A folder of this host, by a bind mount that cannot be written to."""
+        self.exposed.append(await super().expose(folder))
+        return self.exposed[-1]
+
     def _argv(self, command: list[str]) -> list[str]:
         """Enters the group and the network, lays an overlay over the root in a mount namespace, and walls it off."""
         scratch = self.context.journal.folder / f"{self.name}-scratch"
@@ -62,6 +69,8 @@ class Container(LocalMachine):
         wall = ["bwrap", "--bind", f"{scratch}/root", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
         for folder in (self.files, *self.mounted):
             wall += ["--bind", folder, folder]
+        for folder in self.exposed:
+            wall += ["--ro-bind", folder, folder]
         wall += ["--ro-bind", server(), INSIDE]
         # Programs that fit themselves to their limits, as Java does, look for those of their group there.
         wall += ["--ro-bind", "/sys", "/sys"]

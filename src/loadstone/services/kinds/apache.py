@@ -9,7 +9,6 @@ from loadstone.services.mechanisms import (
     NEEDS_PERL,
     PATH,
     PROGRAMS,
-    SITE,
     build_commands,
     source,
     sources,
@@ -58,7 +57,7 @@ def program(site: Site) -> Program:
 
 def configuration(site: Site) -> str:
     """Of one mechanism."""
-    root, pool = f"{site.folder}/{SITE}", apache.find_event_pool(site)
+    root, pool = site.document_root, apache.find_event_pool(site)
     files = f"DocumentRoot {root}\n{apache.readable(root)}"
     match site.mechanism:
         case Mechanism.MODULE:
@@ -87,6 +86,7 @@ KIND = ServiceKind(
     program,
     8080,
     has_tls=True,
+    reads_files=True,
     needs=apache.NEEDS,
     mechanisms={
         Mechanism.STATIC: {},

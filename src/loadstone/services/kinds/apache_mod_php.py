@@ -30,6 +30,7 @@ KIND = ServiceKind(
     program,
     8080,
     has_tls=True,
+    reads_files=True,
     needs={**apache.NEEDS, **mod_php.NEEDS},
     is_tuned=True,
     settings={apache.NAME: apache.SETTINGS, apache.PREFORK_NAME: apache.PREFORK, php.NAME: php.SETTINGS},

@@ -33,6 +33,7 @@ KIND = ServiceKind(
     program,
     8080,
     has_tls=True,
+    reads_files=True,
     needs={**apache.NEEDS, **php.NEEDS_FPM},
     is_tuned=True,
     settings={apache.NAME: apache.SETTINGS, apache.EVENT_NAME: apache.EVENT, php.NAME: php.SETTINGS},

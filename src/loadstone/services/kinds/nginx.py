@@ -3,7 +3,7 @@
 from loadstone.model.service import Mechanism, ServiceRole, Tuning
 from loadstone.services import nginx, php
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.mechanisms import PATH, PHP_PATH, SITE, build_commands, sources
+from loadstone.services.mechanisms import PATH, PHP_PATH, build_commands, sources
 from loadstone.services.unprivileged import shell
 
 LENGTH = 2048
@@ -43,7 +43,7 @@ def program(site: Site) -> Program:
 
 def configuration(site: Site) -> str:
     """Of one mechanism."""
-    root = f"root {site.folder}/{SITE};\n"
+    root = f"root {site.document_root};\n"
     match site.mechanism:
         case Mechanism.MODULE:
             return nginx.http(
@@ -66,7 +66,7 @@ def _php(site: Site) -> str:
     return (
         f"        location {PHP_PATH} {{ fastcgi_pass php; {keep_alive}fastcgi_buffers 40 4k; "
         f"fastcgi_param REQUEST_METHOD $request_method; "
-        f"fastcgi_param SCRIPT_FILENAME {site.folder}/{SITE}{PHP_PATH}; }}\n"
+        f"fastcgi_param SCRIPT_FILENAME {site.document_root}{PHP_PATH}; }}\n"
     )
 
 
@@ -76,6 +76,7 @@ KIND = ServiceKind(
     program,
     8080,
     has_tls=True,
+    reads_files=True,
     needs=nginx.NEEDS,
     mechanisms={Mechanism.STATIC: {}, Mechanism.MODULE: {}, Mechanism.PHP_FASTCGI: php.NEEDS_FPM},
     is_tuned=True,

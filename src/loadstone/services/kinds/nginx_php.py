@@ -3,7 +3,7 @@
 from loadstone.model.service import ServiceRole, Tuning
 from loadstone.services import nginx, php
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.sites import FILES, SITE, file_commands
+from loadstone.services.sites import FILES, file_commands
 from loadstone.services.unprivileged import shell
 
 VARIABLES = ("QUERY_STRING", "REQUEST_METHOD", "CONTENT_TYPE", "CONTENT_LENGTH", "REQUEST_URI", "SERVER_PROTOCOL")
@@ -30,7 +30,7 @@ def configuration(site: Site) -> str:
         site,
         nginx.php_upstream(site)
         + nginx.http_and_tls(
-            site, f"root {site.folder}/{SITE};\n        etag off;\n{files}{nginx.php_status(site)}{_pages(site)}"
+            site, f"root {site.document_root};\n        etag off;\n{files}{nginx.php_status(site)}{_pages(site)}"
         ),
     )
 
@@ -52,6 +52,7 @@ KIND = ServiceKind(
     program,
     8080,
     has_tls=True,
+    reads_files=True,
     needs={**nginx.NEEDS, **php.NEEDS_FPM},
     is_tuned=True,
     settings={nginx.NAME: nginx.SETTINGS, php.NAME: php.SETTINGS},

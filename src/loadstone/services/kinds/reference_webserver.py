@@ -9,7 +9,7 @@ from loadstone.model.reading import Section
 from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole, Tuning
 from loadstone.services import php
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.mechanisms import CGI, NEEDS_COMPILER, NEEDS_PERL, PROGRAMS, SITE, build_commands, sources
+from loadstone.services.mechanisms import CGI, NEEDS_COMPILER, NEEDS_PERL, PROGRAMS, build_commands, sources
 from loadstone.services.settings import resolve_settings
 from loadstone.services.unprivileged import shell
 
@@ -74,7 +74,7 @@ def _command(site: Site) -> list[str]:
         "--listen-tls": f"{site.listen}:{site.tls_port}",
         "--certificates": site.certificates,
         "--threads": site.threads,
-        "--folder": f"{site.folder}/{SITE}",
+        "--folder": site.document_root,
         "--cache-entries": settings.entries,
         "--cache-bytes": settings.cache_bytes,
         "--cache-file-bytes": settings.file_bytes,
@@ -98,6 +98,7 @@ KIND = ServiceKind(
     program,
     8080,
     has_tls=True,
+    reads_files=True,
     mechanisms={
         Mechanism.STATIC: {},
         Mechanism.MODULE: {},

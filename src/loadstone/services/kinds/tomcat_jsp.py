@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from loadstone.model.service import ServiceRole
 from loadstone.services import tomcat
 from loadstone.services.declared import declared_pages
-from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.sites import SITE, file_commands
+from loadstone.services.kind import SITE, Program, ServiceKind, Site
+from loadstone.services.sites import file_commands
 from loadstone.services.status import STATUS
 from loadstone.services.unprivileged import shell
 
@@ -18,11 +18,12 @@ FRONT = "front"
 
 def program(site: Site) -> Program:
     """As the user that starts it."""
-    properties = {"loadstone.backend": site.peers[ServiceRole.BACKEND], "loadstone.files": f"{site.folder}/{SITE}"}
+    properties = {"loadstone.backend": site.peers[ServiceRole.BACKEND], "loadstone.files": site.document_root}
     contexts = {"": f"{site.folder}/{FRONT}"} | {f"/{name}": f"{site.folder}/{SITE}/{name}" for name in SITES}
+    kept_files = {f"/{name}": f"{site.kept_files}/{name}" for name in SITES} if site.kept_files else {}
     return Program(
         tomcat.serving(site, properties),
-        {tomcat.CONFIGURATION: tomcat.server_xml(site, contexts), **_applications(site)},
+        {tomcat.CONFIGURATION: tomcat.server_xml(site, contexts, kept_files), **_applications(site)},
         [tomcat.folders(site), *file_commands(site)],
         status=tomcat.STATUS_SOURCES,
         version=shell(tomcat.PACKAGED.version),
@@ -70,6 +71,7 @@ KIND = ServiceKind(
     program,
     8080,
     has_tls=True,
+    reads_files=True,
     needs=tomcat.PACKAGED.needs,
     memory_mib=tomcat.MEMORY_MIB,
     is_tuned=True,
