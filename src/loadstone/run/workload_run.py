@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 from loadstone.fleet.open import OpenFleet
@@ -165,7 +165,13 @@ def is_shipped(workload: Workload) -> bool:
     """Whether a workload is one that comes with the program, unchanged."""
     name = workload.header.name
     is_ours = shipped().get(name) == workload.folder and is_unchanged(name)
-    return is_ours and workload == load(f"{name}:{workload.mix_name}")
+    return is_ours and workload == _load_shipped(f"{name}:{workload.mix_name}")
+
+
+@cache
+def _load_shipped(name: str) -> Workload:
+    """A shipped workload, which is read once: a study compares it with the workload of each run."""
+    return load(name)
 
 
 def criteria_of(spec: RunSpec) -> tuple[Criteria, ...]:

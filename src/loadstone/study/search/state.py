@@ -36,9 +36,8 @@ class SearchState:
         self.search = search
         self.runs = runs = [limit_cpu(run, search.below_cpu_pct) for run in runs]
         self.counted = [run for run in runs if _counts(run)]
-        self._by_load = defaultdict[float, list[RunSummary]](list)
-        for run in runs:
-            self._by_load[run.request.load].append(run)
+        self._by_load = _sort_by_load(runs)
+        self._counted_by_load = _sort_by_load(self.counted)
         self.loads = sorted(self._by_load)
         standings = {load: self.standing(load) for load in self.loads}
         failing = [load for load, standing in standings.items() if standing is LoadStanding.FAILS]
@@ -58,7 +57,7 @@ class SearchState:
 
     def find_runs(self, load: float) -> list[RunSummary]:
         """The runs at a load from which something follows: one that was not fit to be judged says nothing of it."""
-        return [run for run in self.all_at(load) if _counts(run)]
+        return self._counted_by_load.get(load, [])
 
     def all_at(self, load: float) -> list[RunSummary]:
         """All runs at a load."""
@@ -67,7 +66,7 @@ class SearchState:
     def _is_too_small(self, load: float) -> bool:
         """Whether runs at a load are invalid for having too few operations, and for nothing else."""
         runs = self.all_at(load)
-        return bool(runs) and not any(map(_counts, runs)) and all(map(_has_too_few, runs))
+        return bool(runs) and not self.find_runs(load) and all(map(_has_too_few, runs))
 
     @property
     def is_unfit(self) -> bool:
@@ -205,6 +204,14 @@ class SearchState:
         titles = {check.id: check.rule for run in runs for check in run.broken()}
         counts = Counter(check.id for run in runs for check in run.broken())
         return [BrokenRule(titles[name], count, len(runs)) for name, count in counts.most_common()]
+
+
+def _sort_by_load(runs: Sequence[RunSummary]) -> dict[float, list[RunSummary]]:
+    """Runs by their load, in their order."""
+    by_load = defaultdict[float, list[RunSummary]](list)
+    for run in runs:
+        by_load[run.request.load].append(run)
+    return by_load
 
 
 def _has_too_few(run: RunSummary) -> bool:
