@@ -17,7 +17,7 @@ from typing import Any
 
 from scipy import stats
 
-from benches import driver
+from benches import commands, driver
 from benches.driver import Page
 from benches.measure import Series, execute, stop_for
 from benches.server import FILES, Server, bare_server
@@ -351,6 +351,10 @@ CASES: dict[str, Callable[[Setting], Json]] = {
     "stall": stall,
     "sessions": sessions,
     "virtual-time": virtual,
+    "discrete-events": lambda setting: commands.measure_discrete_events(setting.repeats),
+    "start-up": lambda setting: commands.measure_command(commands.START_UP, setting.repeats, setting.folder),
+    "virtual-run": lambda setting: commands.measure_command(commands.RUN, setting.repeats, setting.folder),
+    "virtual-search": lambda setting: commands.measure_command(commands.SEARCH, setting.repeats, setting.folder),
 }
 """By name, in order."""
 

@@ -23,6 +23,10 @@ COSTS = {
     "tls13-handshake": "1 KiB over TLS 1.3, a full handshake for every request, 32 at once",
     "body-1m": "1 MB bodies, 4 connections",
     "body-35m": "35 MB bodies, 2 connections",
+    "discrete-events": "10,000 bank sessions that queue at a station, as discrete events",
+    "start-up": "Start-up: `loadstone --version`",
+    "virtual-run": "One run in virtual time: `loadstone run static --virtual`",
+    "virtual-search": "A search of 15 runs in virtual time: `loadstone search static --virtual`",
 }
 
 HEAD = (
@@ -63,10 +67,11 @@ def _about(kept: dict[str, Json]) -> Iterator[str]:
     said = ", ".join(
         f"{name} {version}" for name, version in sorted(versions.items(), key=lambda item: item[0].lower())
     )
-    rounds = sorted({one["repeats"] for one in kept.values()})
+    repeats = [one["repeats"] for one in kept.values()]
+    rounds = str(min(repeats)) if len(set(repeats)) == 1 else f"{min(repeats)} to {max(repeats)}"
     yield (
         f"Taken {newest['taken'][:10]} on {machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
-        f"Linux {machine['kernel']}; {' to '.join(map(str, rounds))} rounds of {newest['seconds']:g} s. Versions: {said}.\n"
+        f"Linux {machine['kernel']}; {rounds} rounds of {newest['seconds']:g} s. Versions: {said}.\n"
     )
 
 
