@@ -7,6 +7,7 @@ use std::rc::{Rc, Weak};
 use bytes::Bytes;
 use h2::client::SendRequest;
 use h2::{Reason, RecvStream};
+use http::uri::{self, Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
 use loadstone_record::Fault;
 
@@ -25,7 +26,9 @@ const OF_A_CONNECTION: [&str; 6] =
 /// One user's use of an HTTP/2 connection. Copies share the connection.
 #[derive(Clone)]
 pub struct Http2 {
-    sender: Rc<SendRequest<Bytes>>,
+    sender: SendRequest<Bytes>,
+    /// What all copies have in common, for those that come later.
+    shared: Rc<SendRequest<Bytes>>,
     scheme: &'static str,
 }
 
@@ -36,13 +39,13 @@ pub struct SharedHttp2(Weak<SendRequest<Bytes>>);
 impl SharedHttp2 {
     /// The shared connection; None where there is none that takes requests.
     pub fn get(&self, scheme: &'static str) -> Option<Http2> {
-        let mut http2 = Http2 { sender: self.0.upgrade()?, scheme };
+        let mut http2 = Http2::sharing(self.0.upgrade()?, scheme);
         (!http2.is_stale()).then_some(http2)
     }
 
     /// Further lanes share this connection from now on.
     pub fn set(&mut self, http2: &Http2) {
-        self.0 = Rc::downgrade(&http2.sender);
+        self.0 = Rc::downgrade(&http2.shared);
     }
 }
 
@@ -60,20 +63,23 @@ impl Http2 {
         tokio::task::spawn_local(async move {
             let _ = connection.await; // how it ended is told to every request on it
         });
-        Ok(Http2 { sender: Rc::new(sender), scheme })
+        Ok(Http2::sharing(Rc::new(sender), scheme))
+    }
+
+    fn sharing(shared: Rc<SendRequest<Bytes>>, scheme: &'static str) -> Self {
+        Http2 { sender: SendRequest::clone(&shared), shared, scheme }
     }
 
     /// Whether the other side has closed the connection or said that it will.
     pub fn is_stale(&mut self) -> bool {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        let mut sender = SendRequest::clone(&self.sender);
-        matches!(sender.poll_ready(&mut context), std::task::Poll::Ready(Err(_)))
+        matches!(self.sender.poll_ready(&mut context), std::task::Poll::Ready(Err(_)))
     }
 
     /// Sends a request and waits for the head of its answer, whatever that is.
     pub async fn greet(&self, request: &[u8]) -> Result<(), Failure> {
         let (request, _) = translate(request, self.scheme)?;
-        let mut sender = SendRequest::clone(&self.sender).ready().await.map_err(|error| failed(&error))?;
+        let mut sender = self.sender.clone().ready().await.map_err(|error| failed(&error))?;
         let (answer, _) = sender.send_request(request, true).map_err(|error| failed(&error))?;
         answer.await.map(|_| ()).map_err(|error| failed(&error))
     }
@@ -87,8 +93,8 @@ impl Http2 {
         context.reader.begin(message.body, message.wants_date);
         let (request, body) = translate(message.bytes, self.scheme)?;
         let unsent = |error: h2::Error| Failure { is_unprocessed: true, ..failed(&error) };
-        let mut sender = SendRequest::clone(&self.sender).ready().await.map_err(unsent)?;
-        let (answer, mut upload) = sender.send_request(request, body.is_empty()).map_err(unsent)?;
+        std::future::poll_fn(|context| self.sender.poll_ready(context)).await.map_err(unsent)?;
+        let (answer, mut upload) = self.sender.send_request(request, body.is_empty()).map_err(unsent)?;
         if !body.is_empty() {
             upload.send_data(body, true).map_err(|error| failed(&error))?;
         }
@@ -154,12 +160,14 @@ fn take_fields(context: &mut ExchangeContext<'_>, message: &Message<'_>, fields:
     bytes as u64
 }
 
-/// The request HTTP/1.1 would write, as HTTP/2 has it (RFC 9113, section 8.3.1).
+/// The request HTTP/1.1 would write, as HTTP/2 has it (RFC 9113, section 8.3.1). The message is copied once: values and
+/// body are parts of that copy.
 pub fn translate(message: &[u8], scheme: &str) -> Result<(Request<()>, Bytes), Failure> {
     let unusable = |detail: &dyn std::fmt::Display| Failure::new(Fault::Driver, format!("unusable request: {detail}"));
+    let message = Bytes::copy_from_slice(message);
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut read = httparse::Request::new(&mut fields);
-    let length = match read.parse(message) {
+    let length = match read.parse(&message) {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Err(unusable(&"it has no end")),
         Err(error) => return Err(unusable(&error)),
@@ -167,10 +175,12 @@ pub fn translate(message: &[u8], scheme: &str) -> Result<(Request<()>, Bytes), F
     let mut request = Request::new(());
     let method = Method::from_bytes(read.method.unwrap_or("GET").as_bytes());
     *request.method_mut() = method.map_err(|error| unusable(&error))?;
-    let mut host = "";
+    let mut uri = uri::Parts::default();
+    request.headers_mut().reserve(read.headers.len());
     for field in read.headers.iter() {
         if field.name.eq_ignore_ascii_case("host") {
-            host = std::str::from_utf8(field.value).unwrap_or("");
+            let host = Authority::from_maybe_shared(message.slice_ref(field.value));
+            uri.authority = Some(host.map_err(|error| unusable(&error))?);
             continue;
         }
         let is_for_trailers = field.name.eq_ignore_ascii_case("te") && field.value.eq_ignore_ascii_case(b"trailers");
@@ -178,12 +188,15 @@ pub fn translate(message: &[u8], scheme: &str) -> Result<(Request<()>, Bytes), F
             continue;
         }
         let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|error| unusable(&error))?;
-        request.headers_mut().append(name, HeaderValue::from_bytes(field.value).map_err(|error| unusable(&error))?);
+        let value = HeaderValue::from_maybe_shared(message.slice_ref(field.value));
+        request.headers_mut().append(name, value.map_err(|error| unusable(&error))?);
     }
-    let uri = Uri::builder().scheme(scheme).authority(host).path_and_query(read.path.unwrap_or("/"));
-    *request.uri_mut() = uri.build().map_err(|error| unusable(&error))?;
+    uri.scheme = Some(Scheme::try_from(scheme).map_err(|error| unusable(&error))?);
+    let path = read.path.map_or_else(|| Bytes::from_static(b"/"), |path| message.slice_ref(path.as_bytes()));
+    uri.path_and_query = Some(PathAndQuery::from_maybe_shared(path).map_err(|error| unusable(&error))?);
+    *request.uri_mut() = Uri::from_parts(uri).map_err(|error| unusable(&error))?;
     *request.version_mut() = http::Version::HTTP_2;
-    Ok((request, Bytes::copy_from_slice(&message[length..])))
+    Ok((request, message.slice(length..)))
 }
 
 fn failed(error: &h2::Error) -> Failure {
