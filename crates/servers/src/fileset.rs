@@ -144,25 +144,28 @@ fn written_at() -> SystemTime {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     #[test]
-    fn files_that_were_removed_cut_or_changed_are_written_again_and_no_others() {
+    fn files_that_were_removed_cut_or_changed_are_written_again_and_no_others() -> Result<()> {
         let folder = std::env::temp_dir().join(format!("loadstone-fileset-{}", std::process::id()));
-        let write_set = || write(Set::StaticFiles, 1, &folder, |_, _| ()).unwrap();
+        let write_set = || write(Set::StaticFiles, 1, &folder, |_, _| ());
         let path = |name: &str| folder.join("files/dir00001").join(name);
-        assert_eq!(write_set().0, 36);
-        let first = fs::read(path("class0_1")).unwrap();
-        fs::remove_file(path("class0_1")).unwrap();
-        fs::write(path("class0_2"), "cut").unwrap();
-        fs::write(path("class0_3"), vec![0; static_bytes(0, 3) as usize]).unwrap();
-        let inode = |name: &str| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path(name)).unwrap());
-        let untouched = inode("class0_4");
-        write_set();
-        assert_eq!(fs::read(path("class0_1")).unwrap(), first);
+        assert_eq!(write_set()?.0, 36);
+        let first = fs::read(path("class0_1"))?;
+        fs::remove_file(path("class0_1"))?;
+        fs::write(path("class0_2"), "cut")?;
+        fs::write(path("class0_3"), vec![0; static_bytes(0, 3) as usize])?;
+        let inode = |name: &str| fs::metadata(path(name)).map(|held| held.ino());
+        let untouched = inode("class0_4")?;
+        write_set()?;
+        assert_eq!(fs::read(path("class0_1"))?, first);
         assert!((2..4).all(|number| is_unchanged(&path(&format!("class0_{number}")), static_bytes(0, number))));
-        assert_ne!(fs::read(path("class0_3")).unwrap(), vec![0; static_bytes(0, 3) as usize]);
-        assert_eq!(inode("class0_4"), untouched);
-        fs::remove_dir_all(&folder).unwrap();
+        assert_ne!(fs::read(path("class0_3"))?, vec![0; static_bytes(0, 3) as usize]);
+        assert_eq!(inode("class0_4")?, untouched);
+        fs::remove_dir_all(&folder)?;
+        Ok(())
     }
 }
