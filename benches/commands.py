@@ -51,4 +51,5 @@ def _simulation(sessions: int) -> bytes:
 def _ns_per_operation(document: bytes) -> float:
     cost = execute([programs.driver(), "discrete-events"], given=document)
     intervals = [event for event in map(json.loads, cost.output.splitlines()) if event["event"] == "interval"]
-    return 1e9 * cost.cpu_s / sum(each["requests"] for event in intervals for each in event["operations"])
+    operations: int = sum(each["requests"] for event in intervals for each in event["operations"])
+    return 1e9 * cost.cpu_s / operations

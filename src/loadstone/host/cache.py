@@ -96,7 +96,9 @@ async def lent(kind: str, key: str, make: Callable[[Path], Awaitable[None]], mos
 
 
 @asynccontextmanager
-async def shared(kind: str, key: str, fill: Callable[[Path], Awaitable[None]], most_bytes: int) -> AsyncIterator[Path]:
+async def share_folder(
+    kind: str, key: str, fill: Callable[[Path], Awaitable[None]], most_bytes: int
+) -> AsyncIterator[Path]:
     """The same, of a folder that several processes read at a time. `fill` completes it before each use, so it repairs
     whatever was changed or removed. Raises PlatformError.
     """

@@ -211,12 +211,12 @@ def _context(path: str, folder: str, kept_files: str, chosen: TomcatSettings, li
     return (
         f'        <Context path="{path}" docBase={quoteattr(folder)}{name}>\n'
         f'          <Resources cacheMaxSize="{chosen.cache_kib}" cacheTtl="{chosen.cache_ms}"{links}>'
-        f"{_further(kept_files)}</Resources>\n"
+        f"{_write_resources(kept_files)}</Resources>\n"
         '          <Manager pathname=""/>\n        </Context>\n'
     )
 
 
-def _further(folder: str) -> str:
+def _write_resources(folder: str) -> str:
     """A folder whose files an application has in addition to its own, and which it only reads."""
     kind = "org.apache.catalina.webresources.DirResourceSet"
     line = f'<PostResources className="{kind}" base={quoteattr(folder)} webAppMount="/" readOnly="true"/>'

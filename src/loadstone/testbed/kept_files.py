@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from loadstone.host.cache import digest, shared
+from loadstone.host.cache import digest, share_folder
 from loadstone.host.process import Readiness, begin
 from loadstone.host.programs import resolved, server
 from loadstone.platforms.contract import MachineFiles
@@ -42,7 +42,7 @@ async def keep_files(file_sets: Mapping[str, int], logs: Path) -> AsyncIterator[
         for name, sessions in file_sets.items():
             await _write(name, sessions, folder, logs)
 
-    async with shared("files", await _key(file_sets), fill, MOST_BYTES) as folder:
+    async with share_folder("files", await _key(file_sets), fill, MOST_BYTES) as folder:
         yield folder
 
 
