@@ -23,8 +23,8 @@ CORES_PER_NODE = 2
 ROOT_MIB = 6144
 DATA_MIB = 256
 """A block device for checks to write to."""
-PAYLOAD_MIB = 1536
-"""Space in the payload's disk beside its files."""
+PAYLOAD_MIB = 4096
+"""Space in the payload's disk beside its files: no state of a machine is saved with less than 1 GiB free."""
 MOUNT = "/srv"
 """Where the emulated host mounts the payload."""
 CARDS = ("52:54:00:aa:00:01", "52:54:00:aa:00:02")

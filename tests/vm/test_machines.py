@@ -98,7 +98,7 @@ def test_a_stock_nginx_on_a_debian_machine_serves_the_written_files(
     assert broken_rules(newest(tmp_path)) == []
     assert rows(content)["Total"]["requests"] > 0
     assert rows(content)["Total"]["errors"] == 0
-    assert "cache=writeback, 1 I/O threads" in content["manifest"]["machines"]["web"]["facts"]["disk"]
+    assert "cache=writeback, aio=threads, 1 I/O threads" in content["manifest"]["machines"]["web"]["facts"]["disk"]
     assert content["manifest"]["machines"]["web"]["facts"]["image"].startswith(f"{DEBIAN} ")
 
 

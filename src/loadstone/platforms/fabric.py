@@ -129,6 +129,8 @@ class Network:
     """Longest packet, where that is less than Ethernet's; 0 where it is not."""
     link: str = ""
     """The host's end of its link to the network."""
+    joined: str = ""
+    """Bridge of the host that it is joined to; empty without one."""
 
     @property
     def host(self) -> str:
@@ -152,8 +154,6 @@ class Fabric:
     """Addresses that its networks take theirs from."""
     networks: dict[str, Network] = field(default_factory=dict)
     lines: int = 0
-    joined: set[str] = field(default_factory=set)
-    """Bridges of the host that networks are joined to."""
 
     @property
     def namespace(self) -> str:
@@ -175,9 +175,8 @@ class Fabric:
     async def tap(self, network: str, options: TapOptions, has_twin: bool = False) -> NetworkInterface:
         """Creates a line for a virtual machine that starts in the namespace, or two of them. Raises PlatformError."""
         bridge = await self.network(network)
-        if options.bridge and options.bridge not in self.joined:
-            await _guarded(self._join_bridge, network, options.bridge)
-            self.joined.add(options.bridge)
+        if options.bridge and bridge.joined != options.bridge:
+            await _guarded(self._join_bridge, bridge, options.bridge)
         self.lines += 1
         nic = self._wire(bridge, f"{TAP}{self.lines}", self.namespace)
         if options.mtu > ETHERNET_MTU:
@@ -265,16 +264,20 @@ class Fabric:
         routes.rule("add", priority=RULE_PRIORITY, src=subnet, dst=str(BLOCK), table=MAIN_TABLE)
         routes.rule("add", priority=RULE_PRIORITY + 1, src=subnet, action="blackhole")
 
-    def _join_bridge(self, network: str, bridge: str) -> None:
+    def find_joined(self, bridge: str) -> str:
+        """Returns the name of the network that is joined to a bridge of the host; empty where there is none."""
+        return next((network.name for network in self.networks.values() if network.joined == bridge), "")
+
+    def _join_bridge(self, network: Network, bridge: str) -> None:
         """Connects a network with a bridge of the host, and so with the bridge's physical ports."""
-        near = f"{self.journal.name}-b{len(self.joined)}"
+        near, far = network.link.replace("-", "-b"), f"b-{network.name}"
         self.journal.note("link", name=near)
-        far = f"joined{len(self.joined)}"
         with netlink.IPRoute() as routes:
             routes.link("add", ifname=near, kind="veth", peer={"ifname": far, "net_ns_fd": self.namespace})
             _join(routes, near, bridge)
         with netlink.NetNS(self.namespace) as inside:
-            _join(inside, far, network)
+            _join(inside, far, network.name)
+        network.joined = bridge
 
     def _widen(self, network: Network, mtu: int) -> None:
         """Lets the host send and receive longer packets on a network."""

@@ -42,14 +42,22 @@ class MachineMaker:
 
     async def _link(self, name: str, spec: MachineSpec, network: str, attachment: Attachment) -> NetworkInterface:
         speed = spec.mbit_per_s if network == PUBLIC else None
-        is_private = network == PUBLIC and spec.lines is Lines.OWN
-        bridge = f"{network}{len(self.fabric.networks) + 1}" if is_private else network
+        settings = own_settings(spec, NetworkSettings)
+        outer = settings.bridge if network == PUBLIC else ""
+        bridge = self._choose_network(network, spec.lines, outer)
         if attachment in (Attachment.TAP, Attachment.TWO_TAPS):
-            settings = own_settings(spec, NetworkSettings)
-            outer = settings.bridge if network == PUBLIC else ""
             options = TapOptions(speed, settings.queues, settings.mtu or 0, outer)
             return await self.fabric.tap(bridge, options, has_twin=attachment is Attachment.TWO_TAPS)
         return await self.fabric.link(bridge, f"{self.journal.name}-{name}", speed)
+
+    def _choose_network(self, network: str, lines: Lines, outer: str) -> str:
+        """Returns the name of a machine's network. Machines on several bridges of the host are on several networks, so
+        that no bridge is connected with another.
+        """
+        another = f"{network}{len(self.fabric.networks) + 1}"
+        if network == PUBLIC and lines is Lines.OWN:
+            return another
+        return (self.fabric.find_joined(outer) or another) if outer else network
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ FOLDER = Path("/srv/results")
 
 def _read_exits(result: Path) -> list[float | None]:
     """Returns the exits a second of every machine in every sample of a result."""
-    lines = [line for file in result.glob("runs/*/samples.jsonl") for line in file.read_text().splitlines()]
+    lines = [line for file in result.glob("runs/*/monitor.jsonl") for line in file.read_text().splitlines()]
     views = [view for line in lines for view in json.loads(line)["machines"].values()]
     return [view["outside"]["exits_per_s"] for view in views if view["outside"]]
 

@@ -24,8 +24,8 @@ def _load_vhost() -> None:
         raise NotPossibleError("this kernel has no module vhost_net")
 
 
-def _exchange(host: str, port: int) -> int:
-    """Asks for a page; returns the largest segment of the connection in bytes."""
+def read_segment(host: str, port: int) -> int:
+    """Requests a page; returns the largest segment of the connection in bytes."""
     with socket.create_connection((host, port), timeout=60) as connection:
         connection.sendall(b"GET /heartbeat HTTP/1.1\r\nHost: idle\r\nConnection: close\r\n\r\n")
         assert connection.recv(4096).startswith(b"HTTP/1.1"), "no answer"
@@ -43,7 +43,7 @@ async def _vhost(machines: Machines) -> str:
     end = await serve_idle(machine)
     before = await machine.outside()
     for _ in range(CONNECTIONS):
-        await asyncio.to_thread(_exchange, end.host, end.port)
+        await asyncio.to_thread(read_segment, end.host, end.port)
     after = await machine.outside()
     assert before and after
     used = after["cpu"][VHOST] - before["cpu"][VHOST]
@@ -60,7 +60,7 @@ async def _queues(machines: Machines) -> str:
     listed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
     assert {"rx-0", "rx-1", "tx-0", "tx-1"} <= set(listed), listed
     end = await serve_idle(machine)
-    segment = await asyncio.to_thread(_exchange, end.host, end.port)
+    segment = await asyncio.to_thread(read_segment, end.host, end.port)
     assert segment > MTU - 100, segment
     return f"two queues; segments of {segment} bytes between host and machine"
 
@@ -103,7 +103,7 @@ async def _passed_card(machines: Machines) -> str:
     assert (device / "driver").resolve().name == "vfio-pci"
     end = await serve_idle(machine)
     assert end.host == address.partition("/")[0], end
-    await asyncio.to_thread(_exchange, end.host, end.port)
+    await asyncio.to_thread(read_segment, end.host, end.port)
     user = read_status(Path(f"/proc/{machine.pid}"), "Uid").split()[0]
     limit = re.search(r"^Max locked memory\s+(\S+)", Path(f"/proc/{machine.pid}/limits").read_text(), re.MULTILINE)
     assert limit and limit[1] == "unlimited", limit

@@ -254,7 +254,11 @@ def _describe_disk(settings: VmSettings) -> str:
 def _describe_cards(layout: Layout) -> str:
     """Returns model and properties of the network cards, as they are."""
     settings = layout.settings
-    parts = [settings.nic.value, "vhost" if layout.has_vhost else "packets by QEMU", f"{settings.queues} queues"]
+    parts = [
+        settings.nic.value,
+        "vhost" if layout.has_vhost else "packets by QEMU",
+        f"{settings.queues} queue{'s' * (settings.queues > 1)}",
+    ]
     parts += [] if settings.offloads else ["no offloads"]
     parts += [f"MTU {settings.mtu}"] if settings.mtu else []
     parts += [f"joined to {settings.bridge}"] if settings.bridge else []
