@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 from dataclasses import replace
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Interface, IPv4Network
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,11 +12,14 @@ import pytest
 
 from loadstone.host.numa import find_nodes
 from loadstone.model.errors import PlatformError, UsageError
+from loadstone.model.machine import Lines
 from loadstone.platforms.cgroup import Group
 from loadstone.platforms.contract import Attachment
-from loadstone.platforms.fabric import NetworkInterface
+from loadstone.platforms.fabric import Fabric, Network, NetworkInterface
+from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.kinds import vm
 from loadstone.platforms.kinds.vm import VmPlatform
+from loadstone.platforms.maker import MachineMaker
 from loadstone.platforms.registry import read_machine, refuse_foreign
 from loadstone.platforms.vm import host_share, image, usage
 from loadstone.platforms.vm.command import Layout, Sockets, command, kernel_line
@@ -23,6 +27,7 @@ from loadstone.platforms.vm.conflicts import find_conflict, find_lack
 from loadstone.platforms.vm.guest import list_passed_interfaces
 from loadstone.platforms.vm.host_share import find_vhost_threads, make_launch_prefix
 from loadstone.platforms.vm.image import IDENTITY, Image
+from loadstone.platforms.vm.machine import _connect_timeout_s
 from loadstone.platforms.vm.passed_card import PassedCard
 from loadstone.platforms.vm.settings import Accelerator, VmSettings
 
@@ -290,3 +295,27 @@ def test_weights_are_written_to_the_group_or_refused(tmp_path: Path, monkeypatch
 def test_a_machine_that_cannot_be_is_named_by_its_platform() -> None:
     missing = asyncio.run(VmPlatform().missing(read_machine("platform=vm,nic=e1000")))
     assert "kernel=generic" in missing or "apt-get install" in missing
+
+
+def test_a_machine_loads_all_lists_of_modules_that_its_devices_need() -> None:
+    made = layout(nic="e1000", kernel="generic", controller="virtio-scsi", disk=64)
+    assert "loadstone.modules=scsi,e1000" in kernel_line(made)
+
+
+def test_qemu_has_more_time_to_start_where_it_takes_memory_at_once() -> None:
+    assert _connect_timeout_s(layout(memory=65536)) == 60
+    assert _connect_timeout_s(layout(memory=65536, pages="huge")) == 60 + 256
+
+
+def test_machines_on_several_bridges_of_the_host_are_on_several_networks(tmp_path: Path) -> None:
+    with (tmp_path / "journal").open("w") as journal:
+        fabric = Fabric(ResourceJournal(tmp_path, 0, journal))
+        maker = MachineMaker(tmp_path, fabric.journal, fabric, AsyncExitStack())
+        fabric.networks["public"] = Network("public", IPv4Network("10.200.0.0/24"))
+        first = maker._choose_network("public", Lines.SHARED, "br0")
+        fabric.networks[first] = Network(first, IPv4Network("10.200.1.0/24"), joined="br0")
+        assert first == "public2"
+        assert maker._choose_network("public", Lines.SHARED, "br0") == first
+        assert maker._choose_network("public", Lines.SHARED, "br1") == "public3"
+        assert maker._choose_network("public", Lines.SHARED, "") == "public"
+        assert maker._choose_network("private", Lines.OWN, "") == "private"

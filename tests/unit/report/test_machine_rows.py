@@ -1,0 +1,26 @@
+"""Rows of a machine in reports: CPU time by kind of thread, exits."""
+
+from dataclasses import replace
+
+from loadstone.model.records.sample import MachineViews, OutsideView, Sample
+from loadstone.report.sections.machines import machine_views
+
+SAMPLE = Sample(0.0, 1.0, {}, {}, {}, {}, {}, {})
+
+
+def rows_of(cores: dict[str, float], exits_per_s: float | None) -> dict[str, str]:
+    """What the host saw of a machine, by title."""
+    view = MachineViews(None, OutsideView(cores, {}, {}, exits_per_s))
+    (machine,) = machine_views([replace(SAMPLE, machines={"web": view})])
+    return {row.title: row.host for row in machine.rows}
+
+
+def test_vhost_threads_and_exits_have_rows_of_their_own() -> None:
+    rows = rows_of({"vcpu": 0.5, "device": 0.25, "vhost": 0.125}, 1200.0)
+    assert (rows["of vhost threads"], rows["exits"], rows["CPU in all"]) == ("0.125", "1200", "0.875")
+
+
+def test_a_machine_without_vhost_has_no_row_for_it() -> None:
+    rows = rows_of({"vcpu": 0.5}, None)
+    assert "of vhost threads" not in rows
+    assert rows["exits"] == "not readable"
