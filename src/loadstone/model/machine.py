@@ -41,6 +41,10 @@ MINIMAL, DEBIAN = "minimal", "debian"
 MachineCount = Annotated[int, Field(ge=1, le=4096)]
 
 
+ROUND_ROBIN = ("pin", "bridge")
+"""Settings of which each copy takes one value, as `0/1`."""
+
+
 class MachineSpec(Section):
     """One machine, or several alike: what can be said of several platforms' machines. Which of it, and what else, each
     platform declares (`platforms/kind.py`).
@@ -69,9 +73,10 @@ class MachineSpec(Section):
     host: str = Field(default="", description="host of the fleet; default: distributed over its hosts")
 
     def number(self, index: int) -> "MachineSpec":
-        """One of several alike, counted from 0, with the cores that are its turn."""
-        turns = self.pin.split("/") if self.pin else []
-        return self.model_copy(update={"count": 1, "pin": turns[index % len(turns)] if turns else None})
+        """Returns one of several identical machines, counted from 0, with the values that it takes round robin."""
+        dealt = {name: str(value).split("/") for name in ROUND_ROBIN if (value := getattr(self, name, None))}
+        taken = {name: values[index % len(values)] for name, values in dealt.items()}
+        return self.model_copy(update={"count": 1, **taken})
 
     @property
     def declared(self) -> dict[str, Any]:

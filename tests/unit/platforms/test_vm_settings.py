@@ -17,6 +17,7 @@ from loadstone.platforms.cgroup import Group
 from loadstone.platforms.contract import Attachment
 from loadstone.platforms.fabric import Fabric, Network, NetworkInterface
 from loadstone.platforms.journal import ResourceJournal
+from loadstone.platforms.kind import own_settings
 from loadstone.platforms.kinds import vm
 from loadstone.platforms.kinds.vm import VmPlatform
 from loadstone.platforms.maker import MachineMaker
@@ -319,3 +320,11 @@ def test_machines_on_several_bridges_of_the_host_are_on_several_networks(tmp_pat
         assert maker._choose_network("public", Lines.SHARED, "br1") == "public3"
         assert maker._choose_network("public", Lines.SHARED, "") == "public"
         assert maker._choose_network("private", Lines.OWN, "") == "private"
+
+
+def test_copies_take_cores_and_bridges_round_robin() -> None:
+    spec = read_machine("platform=vm,count=3,pin=0/1,bridge=br0/br1")
+    copies = [read_machine(spec.number(index).declared) for index in range(3)]
+    assert [copy.pin for copy in copies] == ["0", "1", "0"]
+    assert [own_settings(copy, VmSettings).bridge for copy in copies] == ["br0", "br1", "br0"]
+    assert read_machine("platform=vm,count=2").number(1).pin is None

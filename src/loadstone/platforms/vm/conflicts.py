@@ -119,8 +119,9 @@ def _lacks_of_user(settings: VmSettings) -> Iterator[str]:
 def _lacks_of_files(settings: VmSettings) -> Iterator[str]:
     if settings.vhost is Vhost.ON and not may_use_vhost():
         yield f"{VHOST_DEVICE} cannot be opened. Load its module (`modprobe vhost_net`), or use `vhost=auto`."
-    if settings.bridge and not Path(f"/sys/class/net/{settings.bridge}/bridge").is_dir():
-        yield f"There is no bridge `{settings.bridge}` here. Create it: `ip link add {settings.bridge} type bridge`."
+    for bridge in filter(None, settings.bridge.split("/")):
+        if not Path(f"/sys/class/net/{bridge}/bridge").is_dir():
+            yield f"There is no bridge `{bridge}` here. Create it: `ip link add {bridge} type bridge`."
     if settings.device and not _is_block_device(settings.device):
         yield f"`{settings.device}` is not a block device of this host. Use one that `lsblk` lists."
     if settings.vfio and not Path(f"/sys/bus/pci/devices/{settings.vfio}").is_dir():

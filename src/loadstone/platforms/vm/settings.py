@@ -129,7 +129,9 @@ class NetworkSettings(Section):
     mtu: Annotated[int, Field(ge=68, le=65535)] | None = Field(
         default=None, description="longest packet of its networks in bytes, 68 to 65535"
     )
-    bridge: str = Field(default="", description="bridge of the host that its public network is joined to")
+    bridge: str = Field(
+        default="", description="bridge of the host that its public network is joined to; round robin as br0/br1"
+    )
     vfio: str = Field(default="", description="PCI address of a card of the host to pass through, as 0000:03:00.0")
     vfio_address: str = Field(default="", description="address and prefix of that card, as 192.0.2.10/24")
     """Address of the passed card, at which users reach the machine."""
