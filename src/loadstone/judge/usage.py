@@ -60,6 +60,13 @@ def outside_views(samples: Sequence[Sample], machine: str) -> list[OutsideView |
     return [sample.machines[machine].outside for sample in samples if machine in sample.machines]
 
 
+def compute_line_usage(samples: Sequence[Sample], machine: str, line: str) -> float | None:
+    """Returns the bytes a second of a machine's line in its busier direction; None where they are unknown."""
+    lines = [view.network.get(line, {}) for view in outside_views(samples, machine) if view is not None]
+    directions = [_mean(rates.get(f"bytes_{direction}_per_s") for rates in lines) for direction in ("sent", "recv")]
+    return max((rate for rate in directions if rate is not None), default=None)
+
+
 def tree_usage(samples: Sequence[Sample], role: str) -> dict[str, float]:
     """Cores and resident bytes of a role's processes."""
     trees = [tree for sample in samples if (tree := sample.trees.get(role)) is not None]

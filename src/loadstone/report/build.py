@@ -122,11 +122,11 @@ def as_json(result: Result, seal: Seal | None = None, note: str = "") -> ReportD
         "verdict_note": note,
         "index": None if index is None else {**index, "name": NAME, "disclaimer": DISCLAIMER},
         "consolidation": None if scored is None else {**scored, "name": CONSOLIDATION, "disclaimer": DISCLAIMER},
-        "workloads": [_workload(workload, by_label.get(workload.id.label)) for workload in result.workloads],
+        "workloads": [_workload(result, workload, by_label.get(workload.id.label)) for workload in result.workloads],
     }
 
 
-def _workload(workload: WorkloadResult, verdict: ReportDocument | None) -> ReportDocument:
+def _workload(result: Result, workload: WorkloadResult, verdict: ReportDocument | None) -> ReportDocument:
     none = {"verdict": "not judged", "compliant": False, "iterations": [], "reasons": [], "not_judged": []}
     judged: list[ReportDocument] = verdict["iterations"] if verdict else []
     unjudged = {"verdict": "not judged", "checks": []}
@@ -134,14 +134,17 @@ def _workload(workload: WorkloadResult, verdict: ReportDocument | None) -> Repor
         "terms": {"workload": workload.id.label, **asdict(workload.criteria)},
         "verdict": verdict or none,
         "iterations": [
-            _iteration(workload, iteration, judged[index] if index < len(judged) else unjudged)
+            _iteration(result, workload, iteration, judged[index] if index < len(judged) else unjudged)
             for index, iteration in enumerate(workload.iterations)
         ],
     }
 
 
-def _iteration(workload: WorkloadResult, iteration: Iteration, verdict: ReportDocument) -> ReportDocument:
+def _iteration(
+    result: Result, workload: WorkloadResult, iteration: Iteration, verdict: ReportDocument
+) -> ReportDocument:
     figures, criteria = iteration.figures, workload.criteria
+    views = machine_views(iteration.steady_samples, result.manifest.machines)
     operations = operation_rows(criteria, figures) if figures.operations else []
     return {
         "number": iteration.number,
@@ -155,5 +158,5 @@ def _iteration(workload: WorkloadResult, iteration: Iteration, verdict: ReportDo
         "driver_cpu": list(figures.driver_cpu),
         "steady_s": figures.steady_s,
         "errors": list(figures.samples),
-        "machines": [asdict(view) for view in machine_views(iteration.steady_samples)],
+        "machines": [asdict(view) for view in views],
     }

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from loadstone.model.records.manifest import MachineFacts
 from loadstone.model.records.sample import MachineViews, OutsideView, Sample
 from loadstone.report.sections.machines import machine_views
 
@@ -24,3 +25,14 @@ def test_a_machine_without_vhost_has_no_row_for_it() -> None:
     rows = rows_of({"vcpu": 0.5}, None)
     assert "of vhost threads" not in rows
     assert rows["exits"] == "not readable"
+
+
+def test_the_share_of_a_link_is_that_of_its_busier_direction() -> None:
+    lines = {"public": {"bytes_sent_per_s": 5e6, "bytes_recv_per_s": 1e6}, "private": {"bytes_sent_per_s": 9e9}}
+    sample = replace(SAMPLE, machines={"web": MachineViews(None, OutsideView({"vcpu": 0.5}, {}, lines, None))})
+    limited = MachineFacts("web", facts={"link_mbit_per_s": 100.0})
+    (machine,) = machine_views([sample], {"web": limited})
+    assert machine.rows[-1].title == "public link used, of 100 Mbit/s"
+    assert (machine.rows[-1].host, machine.rows[-1].unit) == ("40", "%")
+    (unlimited,) = machine_views([sample], {"web": MachineFacts("web")})
+    assert "public link" not in unlimited.rows[-1].title

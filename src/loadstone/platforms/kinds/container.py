@@ -132,6 +132,7 @@ class ContainerPlatform:
         cpus = spec.cpus or 1
         limits = await asyncio.to_thread(group, context.journal, context.name, cpus, spec.memory)
         facts = {"platform": NAME, "cpus": cpus, "memory_mib": spec.memory, "network": "bridge"}
+        facts["link_mbit_per_s"] = spec.mbit_per_s
         facts |= {"networks": addresses(context.nics), "boot_s": round(time.monotonic() - started, 3)}
         container = Container(context, facts, limits=limits)
         Path(container.files).mkdir()

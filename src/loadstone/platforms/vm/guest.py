@@ -235,6 +235,7 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
             "kernel": hello["kernel"],
             "network": "bridge" if self.context.nics else "user",
             "networks": addresses(self.context.nics),
+            "link_mbit_per_s": spec.mbit_per_s,
             "boot_s": round(boot_s, 2),
             "clock": clock,
             "disk": layout.disk and _describe_disk(layout.settings),

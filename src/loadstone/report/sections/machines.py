@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from loadstone.judge.usage import inside_usage, outside_usage, tree_usage
+from loadstone.judge.usage import compute_line_usage, inside_usage, outside_usage, tree_usage
+from loadstone.model.machine import PUBLIC
 from loadstone.model.numbers import MBIT_PER_BYTE, MIB_PER_BYTE
+from loadstone.model.records.manifest import MachineFacts
 from loadstone.model.records.sample import MachineViews, Sample
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
 from loadstone.report.section import IterationContext, ReportSection
@@ -42,10 +44,21 @@ class MachineView:
     rows: list[MachineRow]
 
 
-def machine_views(samples: Sequence[Sample]) -> list[MachineView]:
-    """The machines that have a view of their own, by name."""
+def machine_views(samples: Sequence[Sample], machines: Mapping[str, MachineFacts] | None = None) -> list[MachineView]:
+    """The machines that have a view of their own, by name; `machines` have the speeds of their links."""
     names = sorted({name for sample in samples for name, views in sample.machines.items() if _is_shown(views)})
-    return [MachineView(name, _rows(samples, name)) for name in names]
+    known = machines or {}
+    return [MachineView(name, [*_rows(samples, name), *_link_rows(samples, name, known.get(name))]) for name in names]
+
+
+def _link_rows(samples: Sequence[Sample], name: str, machine: MachineFacts | None) -> list[MachineRow]:
+    """Returns the share of the public link that was used, where the link has a speed."""
+    speed = machine.facts.get("link_mbit_per_s") if machine else None
+    used = compute_line_usage(samples, name, PUBLIC)
+    if not isinstance(speed, int | float) or used is None:
+        return []
+    share = _text(used, 100 * MBIT_PER_BYTE / speed, NOT_READABLE)
+    return [MachineRow(f"public link used, of {speed:g} Mbit/s", "%", share, UNKNOWABLE)]
 
 
 def _is_shown(views: MachineViews) -> bool:
@@ -55,7 +68,7 @@ def _is_shown(views: MachineViews) -> bool:
 
 def blocks(context: IterationContext) -> Iterator[Block]:
     """A table for each machine that has a view of its own."""
-    views = machine_views(context.iteration.steady_samples)
+    views = machine_views(context.iteration.steady_samples, context.report.result.manifest.machines)
     columns = [Column("figure"), Column("host"), Column("guest"), Column("unit", ColumnKind.TEXT)]
     for view in views:
         yield Heading(f"Machine {view.name}: as the host sees it, as it sees itself")
