@@ -11,9 +11,12 @@ from loadstone.model.machine import PUBLIC, SERVER
 from loadstone.model.target import Endpoint
 from loadstone.platforms.maker import open_maker
 from loadstone.platforms.registry import read_machine
+from loadstone.platforms.vm import machine as vm_machine
 from loadstone.platforms.vm.machine import VirtualMachine
 
 LOGS = Path("/srv/results/logs")
+BOOT_TIMEOUT_S = 600.0
+"""Longest boot of a machine: the host itself is emulated, by processors that others may use too."""
 KVM_MACHINE = "platform=vm,accelerator=kvm,memory=256"
 COLD = "cold=true"
 IDLE_PORT = 9000
@@ -31,6 +34,7 @@ class Machines:
         if [*self.running] != [*settings]:
             await self.close()
             LOGS.mkdir(parents=True, exist_ok=True)
+            vm_machine.VM_BOOT_TIMEOUT_S = BOOT_TIMEOUT_S
             maker = await self.stack.enter_async_context(open_maker(LOGS))
             for number, declared in enumerate(settings, 1):
                 spec = read_machine(f"{KVM_MACHINE},{declared}")

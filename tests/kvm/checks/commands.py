@@ -44,7 +44,8 @@ async def _pair_refusal(machines: Machines) -> str:
 
 async def _restored(machines: Machines) -> str:
     first, second = await machines.start("cpus=1", "cpus=1,restart=false")
-    assert str(second.facts["started"]).startswith("restored"), (first.facts["started"], second.facts["started"])
+    reason = {name: first.facts.get(name) for name in ("started", "saved_s", "not_saved")}
+    assert str(second.facts["started"]).startswith("restored"), (reason, second.facts["started"])
     return f"first {first.facts['started']} in {first.facts['boot_s']} s; second {second.facts['started']}"
 
 

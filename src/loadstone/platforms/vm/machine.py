@@ -139,9 +139,11 @@ class VirtualMachine(Guest):
             if writer is None:
                 return 0.0
             began = time.monotonic()
-            with contextlib.suppress(OSError, QMPError, EOFError, TimeoutError):
+            try:
                 await save_state(self.qmp, writer)
                 await asyncio.to_thread(writer.finish, hello)
+            except (OSError, QMPError, EOFError, TimeoutError) as error:
+                self.facts["not_saved"] = str(error) or type(error).__name__
             return time.monotonic() - began
 
     async def _restore(self, key: str) -> bool:
