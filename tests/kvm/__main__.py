@@ -5,6 +5,7 @@ if a check failed.
 """
 
 import argparse
+import signal
 import subprocess
 import sys
 import time
@@ -74,6 +75,7 @@ def _results(host: EmulatedHost) -> list[CheckResult]:
 def main(argv: list[str]) -> int:
     """Runs the trial; returns the exit code."""
     options = _parse(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # the emulated host ends with this process
     options.folder = options.folder.resolve()
     options.folder.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()

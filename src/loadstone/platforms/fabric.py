@@ -4,6 +4,7 @@ The host reaches each network through one link, so that drivers stay where they 
 """
 
 import asyncio
+import errno
 import ipaddress
 import os
 import signal
@@ -21,6 +22,8 @@ from loadstone.platforms.subnets import BLOCK, PREFIX, free_subnet
 
 TAP = "tap"
 """First letters of the lines of virtual machines."""
+TAP_ATTEMPTS = 5
+"""Times that a tap is requested from a host that is too slow for the library."""
 BURST_BYTES = 32 * 1024
 """What a line may send at once: at least a millisecond's worth up to 250 Mbit/s."""
 QUEUE_MS = 50
@@ -289,8 +292,7 @@ class Fabric:
     def _make_tap(self, nic: NetworkInterface, options: TapOptions) -> None:
         mbit_per_s = options.mbit_per_s
         with netlink.NetNS(self.namespace) as inside:
-            several = {"ifr": {"multi_queue": 1}} if options.queues > 1 else {}
-            inside.link("add", ifname=nic.interface, kind="tuntap", mode="tap", **several)
+            _add_tap(inside, nic.interface, options.queues)
             if options.mtu:
                 inside.link("set", index=_index(inside, nic.interface), mtu=options.mtu)
             if mbit_per_s is None:
@@ -351,6 +353,22 @@ def mac_of(address: str) -> str:
 
 def _index(routes: "netlink.IPRoute", name: str) -> int:
     return int(routes.link_lookup(ifname=name)[0])
+
+
+def _add_tap(routes: "netlink.IPRoute", name: str, queues: int) -> None:
+    """Adds a tap. The library waits 4 s for its own child process and then reports ENODATA: a host with much other work
+    may need longer, and the tap may be there all the same.
+    """
+    several = {"ifr": {"multi_queue": 1}} if queues > 1 else {}
+    for attempt in range(TAP_ATTEMPTS):
+        try:
+            routes.link("add", ifname=name, kind="tuntap", mode="tap", **several)
+            return
+        except netlink.NetlinkError as error:
+            if attempt and error.code == errno.EEXIST:
+                return
+            if error.code != errno.ENODATA or attempt == TAP_ATTEMPTS - 1:
+                raise
 
 
 def _join(routes: "netlink.IPRoute", name: str, bridge: str) -> None:

@@ -1,6 +1,7 @@
 """Virtual machines as users set them up: QEMU's arguments, the settings that do not go together, the disclosure."""
 
 import asyncio
+import errno
 import json
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -10,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.host import netlink
 from loadstone.host.numa import find_nodes
 from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.machine import Lines
 from loadstone.platforms.cgroup import Group
 from loadstone.platforms.contract import Attachment
-from loadstone.platforms.fabric import Fabric, Network, NetworkInterface
+from loadstone.platforms.fabric import Fabric, Network, NetworkInterface, _add_tap
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.kind import own_settings
 from loadstone.platforms.kinds import vm
@@ -328,3 +330,30 @@ def test_copies_take_cores_and_bridges_round_robin() -> None:
     assert [copy.pin for copy in copies] == ["0", "1", "0"]
     assert [own_settings(copy, VmSettings).bridge for copy in copies] == ["br0", "br1", "br0"]
     assert read_machine("platform=vm,count=2").number(1).pin is None
+
+
+class SlowRoutes:
+    """Routes whose first answers are errors of these numbers."""
+
+    def __init__(self, *codes: int) -> None:
+        self.codes, self.calls = list(codes), 0
+
+    def link(self, *_: object, **__: object) -> None:
+        self.calls += 1
+        if self.codes:
+            raise netlink.NetlinkError(self.codes.pop(0))
+
+
+@pytest.mark.parametrize(("codes", "calls"), [((), 1), ((errno.ENODATA,), 2), ((errno.ENODATA, errno.EEXIST), 2)])
+def test_a_tap_is_requested_again_where_the_host_was_too_slow(codes: tuple[int, ...], calls: int) -> None:
+    routes = SlowRoutes(*codes)
+    _add_tap(routes, "tap1", 1)
+    assert routes.calls == calls
+
+
+@pytest.mark.parametrize("code", [errno.EEXIST, errno.EPERM])
+def test_a_tap_that_is_refused_is_not_requested_again(code: int) -> None:
+    routes = SlowRoutes(code)
+    with pytest.raises(netlink.NetlinkError):
+        _add_tap(routes, "tap1", 1)
+    assert routes.calls == 1
