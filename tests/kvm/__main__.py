@@ -83,7 +83,7 @@ def main(argv: list[str]) -> int:
     host = build(options.folder, _wheel(), options.checks, options.sources)
     print(f"built in {time.monotonic() - started:.0f} s; booting ...", flush=True)
     why = _boot(host)
-    read_back(host, options.folder / "results")
+    read_back(host, options.folder)
     wanted = [check.name for check in CHECKS if not options.checks or check.name in options.checks]
     results = add_missing(_results(host), wanted, why or f"the host ended before it; see {host.console}")
     minutes = (time.monotonic() - started) / 60

@@ -25,6 +25,8 @@ DATA_MIB = 256
 """A block device for checks to write to."""
 PAYLOAD_MIB = 4096
 """Space in the payload's disk beside its files: no state of a machine is saved with less than 1 GiB free."""
+RESULTS = "results"
+"""Folder of the payload for files of checks."""
 MOUNT = "/srv"
 """Where the emulated host mounts the payload."""
 CARDS = ("52:54:00:aa:00:01", "52:54:00:aa:00:02")
@@ -98,7 +100,7 @@ def _build_payload(host: EmulatedHost, site: Path, checks: Sequence[str], has_so
     tree = host.folder / "payload"
     shutil.rmtree(tree, ignore_errors=True)
     (tree / "code" / "tests").mkdir(parents=True)
-    (tree / "results").mkdir()
+    (tree / RESULTS).mkdir()
     kernel = cache_folder() / f"kernel-{PACKAGE}"
     shutil.copytree(kernel, tree / "cache" / kernel.name, symlinks=True)
     _run(["cp", "--archive", str(site), str(tree / "site")])
@@ -200,10 +202,9 @@ def _serial_ports(host: EmulatedHost) -> list[str]:
 
 
 def read_back(host: EmulatedHost, into: Path) -> None:
-    """Copies what the checks left on the payload's disk."""
-    shutil.rmtree(into, ignore_errors=True)
-    into.mkdir(parents=True)
-    _run(["debugfs", "-R", f"rdump /results {into}", str(host.payload)])
+    """Copies the folder `results`, which the checks left on the payload's disk."""
+    shutil.rmtree(into / RESULTS, ignore_errors=True)
+    _run(["debugfs", "-R", f"rdump /{RESULTS} {into}", str(host.payload)])
 
 
 def _run(argv: list[str]) -> None:
