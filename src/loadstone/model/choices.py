@@ -80,6 +80,12 @@ class ServiceChoices(Section):
         ServiceChoice("A store"),
     ] = Field(default=EMBEDDED, description="the picture store of the events site: `embedded` or `nfs`")
 
+    imap: Annotated[
+        str,
+        Flag("Mail server of the mail workload.", metavar="NAME"),
+        ServiceChoice("A mail server"),
+    ] = Field(default=EMBEDDED, description="the mail server of the mail workload")
+
     def changed(self) -> dict[str, object]:
         """The choices that are other than usual, by the names of the fields."""
         usual = ServiceChoices()

@@ -69,8 +69,6 @@ class Reference:
 
     threads: int
     services: ServiceChoices = field(default_factory=ServiceChoices)
-    imap: str = EMBEDDED
-    """Service that keeps the mail."""
     settings: SettingsByProgram = field(default_factory=dict)
     """What the user changed of programs; the services that run them check it."""
     app: str = EMBEDDED
@@ -80,12 +78,12 @@ class Reference:
         """Returns the service that a choice names: the embedded one without a choice, the empty name for none."""
         if not choice:
             return EMBEDDED
-        return str({"imap": self.imap, "app": self.app, **dict(self.services)}[choice])
+        return str({"app": self.app, **dict(self.services)}[choice])
 
     def disclosed(self) -> dict[str, str | int | None]:
         """Its settings, as results keep them."""
         changed = {"set": write_settings_of_programs(self.settings)} if self.settings else {}
-        return {"threads": self.threads, "imap": self.imap, **self.services.disclosed(), **changed}
+        return {"threads": self.threads, **self.services.disclosed(), **changed}
 
 
 class FileSet(StrEnum):

@@ -52,5 +52,4 @@ class TileServices(Section):
         """Returns the system of these services, with settings of their programs."""
         named = self.model_dump(exclude_none=True)
         choices = {name: named[name] for name in ServiceChoices.model_fields if name in named}
-        imap, app = self.imap or EMBEDDED, self.app or EMBEDDED
-        return Reference(1, ServiceChoices(**choices), imap, settings, app)
+        return Reference(1, ServiceChoices(**choices), settings, self.app or EMBEDDED)

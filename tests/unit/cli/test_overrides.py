@@ -124,6 +124,7 @@ SAMPLES: dict[str, tuple[str, ...]] = {
     "balancer": ("haproxy",),
     "cache": ("embedded",),
     "store": ("nfs",),
+    "imap": ("dovecot",),
     "set": ("php.children=50",),
     "platform": ("vm",),
     "cold": ("--platform", "vm"),
@@ -146,6 +147,7 @@ SAMPLES: dict[str, tuple[str, ...]] = {
     "load": ("rate",),
     "start": ("33",),
     "width": ("3",),
+    "below_cpu": ("60",),
     "verify": ("5",),
     "most": ("900",),
     "a": ("server.threads=3",),
@@ -366,6 +368,7 @@ CHOSEN = {
     "balancer": "haproxy",
     "cache": "embedded",
     "store": "nfs",
+    "imap": "dovecot",
 }
 
 

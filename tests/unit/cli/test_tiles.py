@@ -42,7 +42,7 @@ def test_tags_faults_machines_and_services_are_part_of_what_is_run(specs: list[T
     assert spec.notes == {"a": "b"}
     assert spec.fault == PlannedFault(FaultKind.KILL_PRIMARY, 3, "2.db")
     assert spec.roles == {"app": {"cpus": "4"}, "2.web": {"pin": "0"}}
-    assert spec.services == Reference(1, ServiceChoices(database="postgresql", store="nfs"), "dovecot")
+    assert spec.services == Reference(1, ServiceChoices(database="postgresql", store="nfs", imap="dovecot"))
     assert spec.software == {"database": "postgresql", "imap": "dovecot", "store": "nfs"}
 
 

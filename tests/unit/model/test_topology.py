@@ -7,7 +7,7 @@ from loadstone.model.system import FileSet
 from loadstone.model.topology import roles_chosen_by, topologies, topologies_with, topology_of
 from loadstone.services.registry import service_kinds
 
-FIELDS = {*ServiceChoices.model_fields, "imap"}
+FIELDS = set(ServiceChoices.model_fields)
 
 
 def test_topologies_are_listed_by_rank_and_found_by_what_workloads_need() -> None:

@@ -416,7 +416,7 @@ def test_a_choice_of_services_is_one_field() -> None:
         assert names <= {parameter.name for parameter in parsed.commands[command].params}  # type: ignore[attr-defined]
     assert names <= set(ServerSection.model_fields)
     assert names <= set(PARAMETERS)
-    assert len(Reference(1).disclosed()) == len(names) + 2, "threads and imap are no choices"
+    assert len(Reference(1).disclosed()) == len(names) + 1, "threads are no choice"
     for name in CHOICES:
         assert getattr(ServiceChoices(), name) in (NONE, None, *names_of(name))
 
