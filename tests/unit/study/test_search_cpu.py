@@ -28,6 +28,7 @@ def test_the_load_found_uses_as_much_cpu_as_was_asked_for() -> None:
     assert 594 <= answer.peak <= 600
     assert answer.limit is LimitedBy.RULE
     assert answer.broke_first[0].rule == "CPU of the system under test"
+    assert answer.bottleneck == ""
     rules = {check.id: check for load in answer.loads for check in load.rules if load.at == answer.peak}
     assert rules[CheckId.SYSTEM_CPU].figure == pytest.approx(100 * answer.peak / 1000)
 

@@ -12,14 +12,14 @@ RANDOM_MIB = 4
 FIO_REQUEST = ("mode", "block", "threads", "lead", "steady")
 CLOCK_LINE = 'echo && echo "uptime $(cut -d " " -f 1 /proc/uptime)"'
 """Prints the machine's clock on a line of its own: progress ends without one."""
-FIO_SCRIPT = (
-    f"( {CLOCK_LINE}; {FIO} --name=loadstone --filename=data --size={FILE_MIB}M "
+FIO_COMMAND = (
+    f"{FIO} --name=loadstone --filename=data --size={FILE_MIB}M "
     '--rw="$mode" --bs="$block" --direct=1 --ioengine=psync --iodepth=1 --thread --numjobs="$threads" '
     '--group_reporting --time_based --runtime="$steady" --ramp_time="$lead" --norandommap '
-    "--eta=always --eta-newline=1 --output-format=json+ --output=report; "
-    f"code=$?; {CLOCK_LINE}; cat report; exit $code )"
+    "--eta=always --eta-newline=1 --output-format=json+ --output=report"
 )
 """Threads with one request each, past the page cache; a line of progress each second, and one report."""
+FIO_SCRIPT = f"( {CLOCK_LINE}; {FIO_COMMAND}; code=$?; {CLOCK_LINE}; cat report; exit $code )"
 
 
 def make_program(site: Site) -> Program:

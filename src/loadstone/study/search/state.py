@@ -192,8 +192,13 @@ class SearchState:
         return LimitedBy.DRIVER if any(run.is_driver_bound for run in self.find_runs(above)) else LimitedBy.RULE
 
     def bottleneck(self) -> str:
-        """What was full at the lowest failing load, or where none is at the largest passing one."""
+        """What was full at the lowest failing load, or where none is at the largest passing one; empty where the search
+        itself keeps the CPU below a limit.
+        """
         load = self.lowest_failing or self.largest_passing
+        broken = {check.id for run in self.find_runs(load or 0) for check in run.broken()}
+        if broken == {CheckId.SYSTEM_CPU}:
+            return ""
         return common(self.find_runs(load)) if load is not None else ""
 
     def broke_first(self) -> list[BrokenRule]:
