@@ -20,7 +20,7 @@ from loadstone.services.status import STATUS, figures_in_json
 from loadstone.services.unprivileged import shell
 from loadstone.testbed.context import LOOPBACK
 from loadstone.testbed.kept_files import provide_files
-from loadstone.testbed.running import Running, target_of, wait_until_answered, wait_until_done
+from loadstone.testbed.running import Running, choose_answer_timeout_s, target_of, wait_until_answered, wait_until_done
 
 CERTIFICATES = "certificates"
 """Folder of a machine's files."""
@@ -134,7 +134,8 @@ async def _start_on_port(
     if program.wait:
         await wait_until_done(await machine.start(f"{name}-ready", program.wait, Readiness.NONE), subject)
     else:
-        await wait_until_answered(await machine.reach(port), service, program.first_words)
+        timeout_s = choose_answer_timeout_s(machine)
+        await wait_until_answered(await machine.reach(port), service, program.first_words, timeout_s)
     for part, source in program.status.items():
         running.status[f"{machine.name}: {part}"] = StatusMeter(await machine.reach(port), source.path, source.read)
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from loadstone.model.role import ProcessRole
-from loadstone.testbed.running import Running
+from loadstone.testbed.running import ANSWER_S, EMULATED_ANSWER_S, Running, choose_answer_timeout_s
 
 
 def running(pids: dict[str, int], machine_pid: int) -> Running:
@@ -22,3 +22,10 @@ def test_all_programs_of_a_virtual_machine_are_one_process_that_counts_once() ->
 
 def test_programs_of_this_host_are_processes_of_their_own() -> None:
     assert running({"": 5, "statistics": 6}, 0).processes() == {"database": 5, "database statistics": 6}
+
+
+def test_a_server_of_an_emulated_machine_may_take_longer_to_answer() -> None:
+    machines = [
+        cast(Any, SimpleNamespace(facts=facts)) for facts in ({"accelerator": "tcg"}, {"accelerator": "kvm"}, {})
+    ]
+    assert [choose_answer_timeout_s(machine) for machine in machines] == [EMULATED_ANSWER_S, ANSWER_S, ANSWER_S]
