@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.model.records.pair_status import LOG_KINDS
 from loadstone.model.records.result import Iteration
 from loadstone.store.read import read_result
 from loadstone.study.run_figures import compute_log, compute_process_uses, compute_traffic
@@ -45,6 +46,9 @@ def test_the_protected_run_has_a_log_and_the_processes_of_a_second_side(
     assert traffic.received_mbit_per_s > 0.3 * exchanged > 0
     assert log.log_mbit_per_s > 0.3 * exchanged
     assert log.wire_mbit_per_s < log.log_mbit_per_s
+    assert set(log.mbit_per_s_by_kind) == set(LOG_KINDS)
+    assert sum(log.mbit_per_s_by_kind.values()) == pytest.approx(log.log_mbit_per_s)
+    assert log.mbit_per_s_by_kind["network"] > 0.5 * log.log_mbit_per_s
     names = [set(compute_process_uses(iterations)) for iterations in (alone, protected)]
     assert names[0] < names[1]
     assert len(names[1] - names[0]) == 2

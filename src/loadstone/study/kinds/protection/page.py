@@ -24,9 +24,9 @@ PROCESS_NOTE = (
 )
 KIND_COLUMNS = (Column("log", ColumnKind.TEXT), Column("Mbit/s"), Column("share\n%"))
 KIND_NOTE = (
-    "Log of the steady state by what its events are about. Network: received packets. Disk: requests that were done, and "
-    "the data of reads from a shared disk. Clock: read times and timers. The number of instructions before an event "
-    "counts with the event."
+    "Log of the steady state by what its events are about. Network: received packets. Disk: requests that were done, "
+    "and the data of reads from a shared disk. Clock: read times and timers. The number of instructions before an "
+    "event counts with the event."
 )
 ALONE_TITLE, PROTECTED_TITLE = "without protection", "with protection"
 
