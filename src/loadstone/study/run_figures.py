@@ -39,6 +39,8 @@ class MachineTraffic:
     received_mbit_per_s: float
     received_frames_per_s: float
     read_mbytes_per_s: float
+    logged_mbytes_per_s: float = 0.0
+    """Disk reads whose data comes with the log of a pair; 0 in older answers."""
 
     @property
     def frame_bytes(self) -> float | None:
@@ -90,7 +92,7 @@ def compute_process_uses(iterations: Sequence[Iteration]) -> dict[str, ProcessUs
     return {role: ProcessUse(use["cores"], use["resident_bytes"]) for role, use in uses.items() if "cores" in use}
 
 
-def compute_traffic(iterations: Sequence[Iteration]) -> MachineTraffic | None:
+def compute_traffic(iterations: Sequence[Iteration], has_logged_reads: bool = False) -> MachineTraffic | None:
     """Returns the input of all machines of the system; None where no host counts it."""
     samples = [sample for iteration in iterations for sample in iteration.steady_samples]
     names = dict.fromkeys(name for sample in samples for name in sample.machines)
@@ -101,7 +103,9 @@ def compute_traffic(iterations: Sequence[Iteration]) -> MachineTraffic | None:
         return None
     read = compute_mean(view.disk.get("read_bytes_per_s") for view in views) or 0.0
     frames = compute_mean(line.get("packets_recv_per_s") for line in received) or 0.0
-    return MachineTraffic(per_s * MBIT_PER_BYTE, frames, read / BYTES_PER_MB)
+    read_mbytes_per_s = read / BYTES_PER_MB
+    logged = read_mbytes_per_s if has_logged_reads else 0.0
+    return MachineTraffic(per_s * MBIT_PER_BYTE, frames, read_mbytes_per_s, logged)
 
 
 def compute_log(iterations: Sequence[Iteration]) -> PairLog | None:

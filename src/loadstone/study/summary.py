@@ -12,6 +12,7 @@ from loadstone.model.figures import Blame, IterationFigures
 from loadstone.model.machine import PROCESS
 from loadstone.model.records.check import DRIVER_CHECKS, Check, CheckId, Outcome
 from loadstone.model.records.manifest import SystemKind
+from loadstone.model.records.pair_status import READS_IN_LOG
 from loadstone.model.records.result import Iteration, Result
 from loadstone.model.records.sample import Sample
 from loadstone.model.records.verdict import Verdict
@@ -206,7 +207,7 @@ def summarize(request: RunRequest, result: Result) -> RunSummary:
         declaration_sha256=_sha256(result.manifest.declarations.get(workload.id.label)),
         operations=compute_operation_times(workload.iterations),
         processes=compute_process_uses(workload.iterations),
-        traffic=compute_traffic(workload.iterations),
+        traffic=compute_traffic(workload.iterations, _has_logged_reads(result)),
         log=compute_log(workload.iterations),
         watts=_read_watts(result),
     )
@@ -217,6 +218,11 @@ def _platform(result: Result) -> str:
     if result.manifest.system.kind is not SystemKind.REFERENCE:
         return ""
     return str(result.manifest.placement.get("machine", {}).get("platform") or PROCESS)
+
+
+def _has_logged_reads(result: Result) -> bool:
+    """Whether what a pair reads from its disk comes with its log."""
+    return any(machine.facts.get(READS_IN_LOG) for machine in result.manifest.machines.values())
 
 
 def _sha256(declaration: str | None) -> str:

@@ -112,6 +112,19 @@ def test_a_disk_that_both_sides_share_is_one_file_and_its_agents_know() -> None:
     assert "shared" not in " ".join(agent("loadstone-pair", replace(LAYOUT, disk=PairDisk(64)), FILES, "t", None))
 
 
+@pytest.mark.parametrize(
+    ("disk", "is_logged"),
+    [
+        (PairDisk(64, Disks.SHARED, Reads.LOG), True),
+        (PairDisk(64, Disks.SHARED, Reads.SECONDARY), False),
+        (PairDisk(64, Disks.REPLICATED, Reads.LOG), False),
+        (PairDisk(0, Disks.SHARED, Reads.LOG), False),
+    ],
+)
+def test_reads_come_with_the_log_of_a_shared_disk_alone(disk: PairDisk, is_logged: bool) -> None:
+    assert disk.has_logged_reads is is_logged
+
+
 def test_what_means_nothing_for_a_pairs_disk_is_refused() -> None:
     assert not idle_settings(True, PairSettings(disks=Disks.SHARED, reads=Reads.SECONDARY))
     assert not idle_settings(False, PairSettings())

@@ -13,6 +13,8 @@ from loadstone.study.run_figures import MachineTraffic, OperationTimes, PairLog,
 from loadstone.study.summary import ComparedSide, RunRequest, RunSummary
 from tests.made import carry_out, made
 
+LOGGED_MBYTES_PER_S = 1.5
+"""Part of its 2 MB/s of disk reads that comes with the log."""
 KEPT = 0.9
 """Share of its throughput that the made-up machine keeps under protection."""
 
@@ -25,7 +27,7 @@ def played(request: RunRequest) -> RunSummary:
     run = made(request, throughput=per_s, response_mean=1 / per_s)
     times = {"page": OperationTimes(per_s, 1 / per_s, 2 / per_s)}
     uses = {"web": ProcessUse(0.5, 1e6)} | ({"web, agent a": ProcessUse(0.1, 2e6)} if is_protected else {})
-    traffic = MachineTraffic(10.0, 1250.0, 2.0)
+    traffic = MachineTraffic(10.0, 1250.0, 2.0, LOGGED_MBYTES_PER_S)
     log = PairLog(30.0, 15.0, 3.0, 1.0, 4.0, 0.0, {"network": 24.0, "clock": 6.0}) if is_protected else None
     return replace(run, operations=times, processes=uses, traffic=traffic, log=log)
 
@@ -82,7 +84,7 @@ def test_log_and_processes_are_those_of_the_protected_side_beside_the_predicted_
     answer = answered()
     assert answer.log is not None and answer.prediction is not None
     assert answer.log.log_mbit_per_s == pytest.approx(30.0)
-    assert answer.prediction.rule_mbit_per_s == pytest.approx(RULE_FACTOR * (8 * 2.0 + 10.0))
+    assert answer.prediction.rule_mbit_per_s == pytest.approx(RULE_FACTOR * (8 * LOGGED_MBYTES_PER_S + 10.0))
     assert answer.log.mbit_per_s_by_kind == {"network": pytest.approx(24.0), "clock": pytest.approx(6.0)}
     assert set(answer.processes) - set(answer.processes_alone) == {"web, agent a"}
 

@@ -63,7 +63,9 @@ def test_received_traffic_has_its_rate_its_frames_and_the_disk_reads() -> None:
     assert traffic is not None
     assert traffic.received_mbit_per_s == pytest.approx(16.0)
     assert traffic.frame_bytes == pytest.approx(500.0)
-    assert traffic.read_mbytes_per_s == pytest.approx(3.0)
+    assert (traffic.read_mbytes_per_s, traffic.logged_mbytes_per_s) == (pytest.approx(3.0), 0.0)
+    logged = compute_traffic([measured(*SAMPLES)], has_logged_reads=True)
+    assert logged is not None and logged.logged_mbytes_per_s == pytest.approx(3.0)
 
 
 def test_processes_are_those_of_the_system_and_not_the_driver() -> None:

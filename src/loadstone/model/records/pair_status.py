@@ -4,6 +4,8 @@ PAIR = "pair"
 """The part of a machine whose status it is."""
 LOG_BYTES, WIRE_BYTES = "log_bytes", "wire_bytes"
 """Counters of the log before and after compression."""
+READS_IN_LOG = "reads_in_log"
+"""Fact of a machine: whether the data that it reads from its disk comes with its log."""
 LOG_KINDS = ("network", "disk", "clock", "interrupt", "other")
 """Kinds of events in the log: received packets, done disk requests, read clocks and timers, interrupts, others."""
 LAG_MS, HELD_MS, SLOWED_PCT, ROUND_TRIP_MS = "lag_ms", "held_ms", "slowed_pct", "round_trip_ms"

@@ -94,6 +94,11 @@ class PairDisk:
         return self.disks is Disks.SHARED
 
     @property
+    def has_logged_reads(self) -> bool:
+        """Whether the data that is read comes with the log."""
+        return self.is_shared and self.reads is Reads.LOG and self.mib > 0
+
+    @property
     def disclosed(self) -> str | None:
         """For the report; none where there is no disk."""
         if not self.mib:

@@ -12,6 +12,7 @@ from loadstone.host.tasks import TIDY_S, end_tasks
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.fault import FaultKind
 from loadstone.model.records.manifest import HELD_CURVE
+from loadstone.model.records.pair_status import READS_IN_LOG
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import MachineContext, MachineStatus
 from loadstone.platforms.pair.build import VERSION
@@ -360,6 +361,7 @@ async def goes_on(
         machine.facts["qemu"] = VERSION
         machine.facts["memory_locked"] = layout.is_locked
         machine.facts["disk"] = layout.disk.disclosed
+        machine.facts[READS_IN_LOG] = layout.disk.has_logged_reads
         if not layout.is_protected:
             machine.facts["protection"] = "none: the machine runs alone, and keeps no log"
         yield machine

@@ -75,7 +75,7 @@ def answer_of(workload: str, pairs: RunPairs, left_out: int, is_whole: bool) -> 
 
 def _predicted(traffic: MachineTraffic) -> LogBandwidth:
     frame_bytes = traffic.frame_bytes or USUAL_FRAME_BYTES
-    return log_bandwidth(traffic.read_mbytes_per_s, traffic.received_mbit_per_s, frame_bytes, LINK_MBIT_PER_S)
+    return log_bandwidth(traffic.logged_mbytes_per_s, traffic.received_mbit_per_s, frame_bytes, LINK_MBIT_PER_S)
 
 
 def _both_times(alone: Sequence[RunSummary], protected: Sequence[RunSummary]) -> dict[str, BothTimes]:
@@ -112,6 +112,7 @@ def _mean_traffic(runs: Sequence[RunSummary]) -> MachineTraffic | None:
         compute_mean(traffic.received_mbit_per_s for traffic in known) or 0.0,
         compute_mean(traffic.received_frames_per_s for traffic in known) or 0.0,
         compute_mean(traffic.read_mbytes_per_s for traffic in known) or 0.0,
+        compute_mean(traffic.logged_mbytes_per_s for traffic in known) or 0.0,
     )
 
 
