@@ -7,6 +7,8 @@
 
 use thiserror::Error;
 
+use crate::volume::{EventKind, Volume};
+
 /// What a log begins with; a recording QEMU writes it last, so whoever replays one that goes on must say it first.
 pub const VERSION: [u8; 4] = 0x00e0_200c_u32.to_be_bytes();
 /// What QEMU replays before it goes on from a saved state: the version, its host clock (read once, for a clock that the
@@ -90,11 +92,15 @@ enum Place {
 #[derive(Clone, Debug)]
 pub struct Scanner {
     place: Place,
+    /// Of events that ended.
+    counted: Volume,
+    /// Bytes of the event that was begun, and of the instructions before it.
+    begun: u64,
 }
 
 impl Default for Scanner {
     fn default() -> Self {
-        Scanner { place: Place::Code }
+        Scanner { place: Place::Code, counted: Volume::default(), begun: 0 }
     }
 }
 
@@ -106,11 +112,19 @@ impl Scanner {
         while at < bytes.len() && self.place != Place::Over {
             let (used, ended) = self.step(&bytes[at..])?;
             at += used;
-            if ended.is_some_and(|code| code != INSTRUCTION) {
+            self.begun += used as u64;
+            if let Some(code) = ended.filter(|&code| code != INSTRUCTION) {
+                self.counted.add(EventKind::from_code(code), std::mem::take(&mut self.begun));
                 cut = Some(at);
             }
         }
         Ok(cut)
+    }
+
+    /// Bytes up to the last cut by kind, since this was called last. The number of instructions before an event counts
+    /// with the event.
+    pub fn take_volume(&mut self) -> Volume {
+        std::mem::take(&mut self.counted)
     }
 
     /// Whether nothing of an event was read yet: the next byte is a code.
@@ -242,6 +256,24 @@ mod tests {
         assert_eq!(scanner.scan(&[INSTRUCTION, 0, 0, 0, 9]), Ok(None));
         assert!(scanner.is_between());
         assert_eq!(scanner.scan(&[31]), Ok(Some(1)));
+    }
+
+    #[test]
+    fn bytes_are_counted_by_kind_and_instructions_with_the_event_that_they_lead_to() {
+        let packet = [PACKET, 0, 0, 0, 0, 0, 0, 0, 0, 2, 7, 7];
+        let (instructions, block) = ([INSTRUCTION, 0, 0, 0, 9], [8, 0, 0, 0, 0, 0, 0, 0, 1]);
+        let clock = [28, 1, 2, 3, 4, 5, 6, 7, 8, 31];
+        let log =
+            [&packet[..], &instructions, &[1], &block, &clock, &[3, 0, 0, 0, 0, 0, 0, 0, 1], &instructions].concat();
+        let mut scanner = Scanner::default();
+        for byte in &log {
+            scanner.scan(std::slice::from_ref(byte)).expect("a log");
+        }
+        let volume = scanner.take_volume();
+        let expected = [("network", 12), ("disk", 9), ("clock", 10), ("interrupt", 6), ("other", 9)];
+        assert!(volume.by_name().eq(expected), "{volume:?}");
+        assert_eq!(volume.total(), (log.len() - instructions.len()) as u64);
+        assert_eq!(scanner.take_volume(), Volume::default());
     }
 
     #[test]

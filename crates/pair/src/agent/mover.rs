@@ -17,6 +17,7 @@ use super::report::{report, Metrics};
 use super::threads::lock;
 use crate::log::{packets, Scanner};
 use crate::ring::Shared;
+use crate::volume::EventKind;
 
 /// Log that is read at once.
 const PIECE: usize = 64 << 10;
@@ -45,12 +46,13 @@ pub fn send(
         let Some(cut) = scanner.scan(&piece[..count])? else { continue };
         let whole = before + cut;
         // Before the machine records that a request was done it is marked as done.
-        let mut wire = 0;
+        let (mut volume, mut wire) = (scanner.take_volume(), 0);
         for mark in disk.map_or(Vec::new(), SharedDisk::departing) {
+            volume.add(EventKind::Disk, mark.brought());
             wire += send_mark(stream, &mark)?;
         }
         wire += send_log(stream, offset, &pending[..whole])?;
-        lock(metrics).sent(whole as u64, wire as u64);
+        lock(metrics).sent(volume, wire as u64);
         pending.drain(..whole);
         offset += whole as u64;
     }

@@ -1,5 +1,6 @@
 //! What an agent tells whoever started it: one JSON object a line.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
@@ -10,6 +11,7 @@ use hdrhistogram::Histogram;
 use serde_json::{json, Value};
 
 use super::keepers::deliver;
+use crate::volume::Volume;
 
 /// Lines that wait for a reader at most; later ones are dropped.
 const MOST_UNREAD: usize = 4096;
@@ -84,9 +86,9 @@ fn start_writer() -> Option<SyncSender<Line>> {
 pub struct Metrics {
     held_ns: Histogram<u64>,
     lag_ns: f64,
-    log_bytes: u64,
-    /// When the log's rate was computed last, and the length then.
-    rated: (Instant, u64),
+    log: Volume,
+    /// When the log's rate was computed last, and its bytes then.
+    rated: (Instant, Volume),
     wire_bytes: u64,
     frames: u64,
     writes: u64,
@@ -107,8 +109,8 @@ impl Metrics {
         Ok(Metrics {
             held_ns,
             lag_ns: 0.0,
-            log_bytes: 0,
-            rated: (Instant::now(), 0),
+            log: Volume::default(),
+            rated: (Instant::now(), Volume::default()),
             wire_bytes: 0,
             frames: 0,
             writes: 0,
@@ -128,22 +130,25 @@ impl Metrics {
     }
 
     /// So much log went over the wire, as so many bytes.
-    pub fn sent(&mut self, log_bytes: u64, wire_bytes: u64) {
-        self.log_bytes += log_bytes;
+    pub fn sent(&mut self, log: Volume, wire_bytes: u64) {
+        self.log += log;
         self.wire_bytes += wire_bytes;
     }
 
     /// All of it since the beginning; the log's rate, in Mbit/s, since this was called last.
     pub fn told(&mut self) -> Value {
-        let (before, length) = std::mem::replace(&mut self.rated, (Instant::now(), self.log_bytes));
-        let log_mbit_per_s = 8e-6 * (self.log_bytes - length) as f64 / before.elapsed().as_secs_f64().max(1e-9);
+        let (before, earlier) = std::mem::replace(&mut self.rated, (Instant::now(), self.log));
+        let (added, seconds) = (self.log - earlier, before.elapsed().as_secs_f64().max(1e-9));
+        let mbit_per_s = |bytes: u64| 8e-6 * bytes as f64 / seconds;
         let curve = self.held_ns.iter_quantiles(TICKS).filter(|step| step.count_since_last_iteration() > 0);
         let curve: Vec<_> = curve.map(|step| (step.value_iterated_to() as f64 / 1e6, step.quantile())).collect();
         let held = |share: f64| self.held_ns.value_at_quantile(share) as f64 / 1e6;
         json!({
             "lag_ms": self.lag_ns / 1e6,
-            "log_bytes": self.log_bytes,
-            "log_mbit_per_s": log_mbit_per_s,
+            "log_bytes": self.log.total(),
+            "log_bytes_by_kind": self.log.by_name().collect::<BTreeMap<_, _>>(),
+            "log_mbit_per_s": mbit_per_s(added.total()),
+            "log_mbit_per_s_by_kind": added.by_name().map(|(kind, bytes)| (kind, mbit_per_s(bytes))).collect::<BTreeMap<_, _>>(),
             "wire_bytes": self.wire_bytes,
             "round_trip_ms": self.round_trip_ns.map(|took| took as f64 / 1e6),
             "frames": self.frames,

@@ -27,6 +27,11 @@ impl Mark {
         Mark { number, at, length: bytes.len() as u64, is_write: false, hash: hash_of(&bytes), bytes: Some(bytes) }
     }
 
+    /// Bytes that were read and go with it.
+    pub fn brought(&self) -> u64 {
+        self.bytes.as_ref().map_or(0, Vec::len) as u64
+    }
+
     /// Bytes of memory that it takes.
     pub fn room(&self) -> usize {
         size_of::<Mark>() + self.bytes.as_ref().map_or(0, Vec::len)
