@@ -35,7 +35,7 @@ def main() -> None:
 
 def measure(names: list[str], repeats: int, seconds: float) -> None:
     """Runs cases one after the other; each is kept as soon as it is done."""
-    with nginx(programs.server()) as server, workshop() as folder:
+    with nginx(programs.find_server()) as server, workshop() as folder:
         setting = Setting(server, repeats, seconds, folder)
         for name in names:
             say(f"{name} ...")

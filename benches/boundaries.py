@@ -21,7 +21,7 @@ from pathlib import Path
 from benches.failovers import FAULTS, KEPT, Client, serving
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.pair.machine import PairMachine
-from loadstone.study.kinds.failover.answer import failing_at_most
+from loadstone.study.kinds.failover.answer import compute_failing_at_most
 
 FARTHEST = 20_000
 """Bytes of log from which on places are drawn; a page takes about a thousand."""
@@ -61,10 +61,10 @@ async def _cut(at: tuple[int, int], after: int, machine: PairMachine, web: tuple
     client, seen = Client(*web), len(secondary.events)
     asking = asyncio.create_task(asyncio.to_thread(client.ask))
     await secondary.order("stall", after=after)
-    position = (await secondary.event("stalled", after=seen))["position"]
+    position = (await secondary.wait_event("stalled", after=seen))["position"]
     os.kill(primary.pid, signal.SIGKILL)
     try:
-        live_ms = (await secondary.event("live", after=seen))["after_ms"]
+        live_ms = (await secondary.wait_event("live", after=seen))["after_ms"]
     except PlatformError:
         live_ms = float("inf")
     client.end()
@@ -101,7 +101,9 @@ def main() -> None:
             file.writelines(json.dumps(asdict(one)) + "\n" for one in made)
         print(f"{len(known)} of {options.cuts}, {time.monotonic() - began:.0f} s: {known[-1]}", flush=True)
     went_on = sum(one["went_on"] for one in known)
-    print(f"{went_on} of {len(known)} went on; up to {100 * failing_at_most(went_on, len(known)):.1f} % may not")
+    print(
+        f"{went_on} of {len(known)} went on; up to {100 * compute_failing_at_most(went_on, len(known)):.1f} % may not"
+    )
 
 
 if __name__ == "__main__":

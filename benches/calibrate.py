@@ -96,7 +96,7 @@ class Line:
 def base_of(station: Station, seed: int, folder: Path) -> WorkloadRuns:
     """Runs of one page, at arrivals, in virtual time."""
     parts = (WorkloadLoad(load(str(page(folder))), Population(1)),)
-    profile = replace(PROFILES["standard"].changed(ramp_up_s=1, warm_up_s=5, steady_s=STEADY_S, ramp_down_s=1))
+    profile = replace(PROFILES["standard"].with_phases(ramp_up_s=1, warm_up_s=5, steady_s=STEADY_S, ramp_down_s=1))
     return WorkloadRuns(RunSpec("page", parts, profile, seed, 1, station, folder, clock=Clock.VIRTUAL))
 
 
@@ -116,7 +116,7 @@ def ask(station: Station, seed: int, question: Question[Any]) -> Any:
 
 async def _ask(base: WorkloadRuns, question: Question[Any], folder: Path) -> Any:
     runs: list[RunSummary] = []
-    while (request := question.next(runs)) is not None:
+    while (request := question.plan_next(runs)) is not None:
         runs.append(await _play(base, request, folder))
     return question.answer(runs)
 

@@ -29,8 +29,8 @@ from loadstone.model.profile import Phases
 from loadstone.model.records.events import EVENT
 from loadstone.model.target import Target
 from loadstone.run.plan import Timing, WorkloadLoad, make_plan
-from loadstone.run.simulate import server_model
-from loadstone.store.figures import figures_of
+from loadstone.run.simulate import read_server_model
+from loadstone.store.figures import derive_figures
 from loadstone.store.records import group_events
 from loadstone.workloads import load as load_workload
 
@@ -156,7 +156,7 @@ def bodies(setting: Setting, file: str, connections: int) -> Json:
 
 def _example(name: str) -> Path:
     """A program of the driver's examples; builds it where it is missing."""
-    program = Path(programs.driver()).parent / "examples" / name
+    program = Path(programs.find_driver()).parent / "examples" / name
     if not program.exists():
         command = ["cargo", "build", "--release", "--quiet", "-p", "loadstone-driver", "--example", name]
         subprocess.run(command, check=True, cwd=ROOT)
@@ -227,11 +227,17 @@ def stall(setting: Setting) -> Json:
         thread = stopped(4.0)
         _, events = driver.play(page, load, Phases(0.5, 0.5, seconds, 0), as_target(setting.server.http))
         thread.join()
-        figures = figures_of(group_events([EVENT.validate_python(event) for event in events]))
+        figures = derive_figures(group_events([EVENT.validate_python(event) for event in events]))
         if theory_s is None:
             theory_s = closed_stall_s(connections, 0.1, seconds, STALL_S, 0.999)
         names = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9, "max": 100.0}
-        row(OURS, model, {key: figures.response.value_at(at) for key, at in names.items()}, figures.requests, theory_s)
+        row(
+            OURS,
+            model,
+            {key: figures.response.get_value_at(at) for key, at in names.items()},
+            figures.requests,
+            theory_s,
+        )
     for tool in OTHERS:
         if _unable(tool, False, True):
             continue
@@ -301,8 +307,8 @@ def virtual(setting: Setting) -> Json:
     workload = load_workload("banking")
     for count in (1_000, 10_000, 100_000, 1_000_000):
         plan = make_plan([WorkloadLoad(workload, Population(count))], Timing(Phases(180, 300, 600, 0)))
-        given = json.dumps({"plan": plan, "server": server_model(workload, None)}).encode()
-        cost = execute([programs.driver(), "simulate"], given=given)
+        given = json.dumps({"plan": plan, "server": read_server_model(workload, None)}).encode()
+        cost = execute([programs.find_driver(), "simulate"], given=given)
         performed = json.loads(cost.output)["operations_performed"]
         found["sessions"][str(count)] = {
             "operations": performed,
@@ -319,7 +325,7 @@ def _reference() -> Iterator[Target]:
     processes: list[subprocess.Popen[str]] = []
 
     def start(*words: str) -> Json:
-        command = ["taskset", "-c", "1", programs.server(), *words, "--threads", "1", "--until-stdin-ends"]
+        command = ["taskset", "-c", "1", programs.find_server(), *words, "--threads", "1", "--until-stdin-ends"]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         processes.append(process)
         assert process.stdout is not None
@@ -365,7 +371,9 @@ def versions(names: Sequence[str]) -> dict[str, str]:
         OURS: re.sub(
             r"^\S+ ",
             "",
-            subprocess.run([programs.driver(), "--version"], capture_output=True, text=True, check=True).stdout.strip(),
+            subprocess.run(
+                [programs.find_driver(), "--version"], capture_output=True, text=True, check=True
+            ).stdout.strip(),
         )
     }
     for tool in OTHERS:

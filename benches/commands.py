@@ -11,7 +11,7 @@ from loadstone.model.load import Population
 from loadstone.model.profile import Phases
 from loadstone.model.system import Station
 from loadstone.run.plan import Part, Timing, make_plan
-from loadstone.services.station import layout
+from loadstone.services.station import plan_layout
 from loadstone.workloads import load
 
 Json = dict[str, Any]
@@ -45,11 +45,11 @@ def _simulation(sessions: int) -> bytes:
     """Eighteen minutes of bank sessions at a station with enough workers, as the driver reads them."""
     plan = make_plan([Part(load("banking"), Population(sessions))], Timing(Phases(180, 300, 600, 0)))
     station = Station(workers=sessions // 10, service=0.004)
-    return json.dumps({"plan": plan, "station": layout(station)}).encode()
+    return json.dumps({"plan": plan, "station": plan_layout(station)}).encode()
 
 
 def _ns_per_operation(document: bytes) -> float:
-    cost = execute([programs.driver(), "discrete-events"], given=document)
+    cost = execute([programs.find_driver(), "discrete-events"], given=document)
     intervals = [event for event in map(json.loads, cost.output.splitlines()) if event["event"] == "interval"]
     operations: int = sum(each["requests"] for event in intervals for each in event["operations"])
     return 1e9 * cost.cpu_s / operations

@@ -9,13 +9,13 @@ import tomlkit
 
 from benches.measure import Cost, execute
 from benches.server import FILES, TITLE
-from loadstone.host.programs import driver
+from loadstone.host.programs import find_driver
 from loadstone.model.load import Load, Population
 from loadstone.model.profile import Phases
 from loadstone.model.target import Target
 from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.workloads import load as load_workload
-from loadstone.workloads.catalogue import HERE
+from loadstone.workloads.catalogue import CATALOGUE_FOLDER
 
 Json = dict[str, Any]
 
@@ -33,7 +33,7 @@ class Page:
 
     def write(self, folder: Path) -> Path:
         """Writes the workload: title, text and length of every answer are checked, where they can be seen at once."""
-        declared = tomlkit.parse((HERE / "static" / "workload.toml").read_text(encoding="utf-8"))
+        declared = tomlkit.parse((CATALOGUE_FOLDER / "static" / "workload.toml").read_text(encoding="utf-8"))
         operation: Any = declared["operations"]["page"]
         operation["path"] = f"/{self.file}.html"
         operation["bytes"] = FILES[self.file]
@@ -59,7 +59,7 @@ def play(
 ) -> tuple[Cost, list[Json]]:
     """Runs the driver on the generator's core; what it cost and its events."""
     plan = make_plan([WorkloadLoad(load_workload(str(workload)), load, (target,))], Timing(phases, seed), log_starts)
-    cost = execute([driver(), "run"], given=json.dumps(plan).encode())
+    cost = execute([find_driver(), "run"], given=json.dumps(plan).encode())
     return cost, [json.loads(line) for line in cost.output.splitlines()]
 
 

@@ -32,7 +32,7 @@ from loadstone.platforms.pair.disk import Disks, Reads
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.registry import read_machine
 from loadstone.services import reference
-from loadstone.study.kinds.failover.answer import failing_at_most
+from loadstone.study.kinds.failover.answer import compute_failing_at_most
 from loadstone.testbed.context import open_testbed
 
 KEPT = Path(__file__).parent / "results"
@@ -147,12 +147,12 @@ async def serving(
     """A pair, with further settings of its machine, and with a web service; where that is reached."""
     async with open_testbed(folder, fleet) as base:
         wanted = read_machine({"platform": "pair", "memory": 192, **settings})
-        machine = await base.machine("one", wanted, (PUBLIC,))
+        machine = await base.start_machine("one", wanted, (PUBLIC,))
         assert isinstance(machine, PairMachine)
-        service = await machine.start("backend", reference.backend_command(machine.listen, 1))
+        service = await machine.start("backend", reference.build_backend_command(machine.listen, 1))
         ready = reference.read_ready(service.first_line)
         assert ready.http is not None
-        to = await machine.reach(ready.http.port)
+        to = await machine.find_endpoint(ready.http.port)
         yield machine, to.host, to.port
 
 
@@ -189,7 +189,7 @@ class Trial:
 async def database_of(machine: PairMachine) -> tuple[str, int]:
     """Starts a database on the machine; where it is reached."""
     await machine.write("database.txt", "The rows are beside this file.\n")
-    command = reference.plain_command("database", machine.listen, 1, "--file", f"{machine.files}/rows.db")
+    command = reference.build_plain_command("database", machine.listen, 1, "--file", f"{machine.files}/rows.db")
     ready = reference.read_ready((await machine.start("database", command)).first_line)
     assert ready.http is not None
     return machine.address, ready.http.port
@@ -283,7 +283,10 @@ def main() -> None:
 def conclude(known: list[dict[str, Any]]) -> None:
     """Prints what all trials came to."""
     gaps, writes = ([one[name] for one in known if one["survived"]] for name in ("gap_s", "write_gap_s"))
-    print(f"{len(gaps)} of {len(known)} survived; up to {100 * failing_at_most(len(gaps), len(known)):.1f} % may fail")
+    print(
+        f"{len(gaps)} of {len(known)} survived; "
+        f"up to {100 * compute_failing_at_most(len(gaps), len(known)):.1f} % may fail"
+    )
     print(f"lost {sum(one['lost'] for one in known)}, repeated {sum(one['repeated'] for one in known)} writes")
     for what, found in (("an answer", gaps), ("a write", writes)):
         print(f"without {what} for {median(found):.3f} s, at most {max(found):.3f} s")

@@ -17,7 +17,7 @@ import psutil
 
 from benches.accused import PAGE, driver_of
 from benches.server import nginx
-from loadstone.host.programs import server
+from loadstone.host.programs import find_server
 
 STUDY = """[target]
 urls = ["{there}"]
@@ -41,7 +41,7 @@ MIB = 1 << 20
 
 def played(seconds: int) -> tuple[list[tuple[float, int]], float]:
     """The driver's own memory in bytes, by seconds since its start, and requests per second."""
-    with nginx(server()) as there, tempfile.TemporaryDirectory(prefix="loadstone-soak-") as name:
+    with nginx(find_server()) as there, tempfile.TemporaryDirectory(prefix="loadstone-soak-") as name:
         folder = Path(name)
         (folder / "page").mkdir()
         page = PAGE.replace("mean_s = 0.5", f"mean_s = {THINK_S}").replace("/support/index", "/1k.html")

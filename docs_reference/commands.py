@@ -10,9 +10,9 @@ import typer
 import typer.main
 
 from docs_reference.markdown import anchor, code, listed, paragraph, sentence, table
-from loadstone.cli.main import whole_program
+from loadstone.cli.main import build_program
 from loadstone.host.environment import ENVIRONMENT
-from loadstone.study.registry import study_kinds
+from loadstone.study.registry import list_study_kinds
 
 HEAD = ("option", "value", "default", "environment", "description")
 OTHER = "Options"
@@ -25,9 +25,9 @@ Option = tuple[str, ...]
 
 def command_line() -> Iterator[str]:
     """Blocks of command-line.md."""
-    program: Any = typer.main.get_command(whole_program())
+    program: Any = typer.main.get_command(build_program())
     commands = [(path, command) for path, command in commands_below(program, ("loadstone",)) if not _is_group(command)]
-    kinds = [name for name, kind in study_kinds().items() if kind.help]
+    kinds = [name for name, kind in list_study_kinds().items() if kind.help]
     studies = [(path, command) for path, command in commands if path[-1] in kinds and len(path) == 2]
     common = set.intersection(*(set(options_of(path, command, "STUDY")) for path, command in studies))
     yield "# Command line"

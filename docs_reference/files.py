@@ -14,9 +14,9 @@ from loadstone.model.system import FileServer, Station
 from loadstone.model.tile import TILE_SECTIONS, Size
 from loadstone.model.workload.values import Value
 from loadstone.platforms.kind import EVERY
-from loadstone.platforms.registry import platform_kinds
+from loadstone.platforms.registry import list_platform_kinds
 from loadstone.study.parameters import OF_PROGRAMS, PARAMETERS, PROGRAM_PARAMETER, ROLE_PARAMETER
-from loadstone.study.registry import study_kinds
+from loadstone.study.registry import list_study_kinds
 from loadstone.study.sections import DriverSection, LoadEntry, ProfileSection, ServerSection, StudyHeader, TargetSection
 from loadstone.workloads.catalogue import ENTRIES, OPTIONAL_SECTIONS, WORKLOAD_SECTIONS
 
@@ -109,7 +109,7 @@ def _values(sections: Sections) -> Iterator[str]:
 
 def study_file() -> Iterator[str]:
     """Blocks of study-file.md."""
-    kinds = {name: kind for name, kind in study_kinds().items() if kind.help}
+    kinds = {name: kind for name, kind in list_study_kinds().items() if kind.help}
     yield "# Study file"
     yield paragraph(
         "A TOML file declares workloads, loads, the system and at most one question. `loadstone run FILE` runs a file "
@@ -165,7 +165,7 @@ def _phases(profile: Any) -> tuple[float, ...]:
 
 
 def _machines(sections: Sections) -> Iterator[str]:
-    kinds = platform_kinds().values()
+    kinds = list_platform_kinds().values()
     yield from sections.blocks(code("[machine]"), MachineSpec, about="The machine that the system runs on.")
     rows = [(code(kind.name), kind.title, ", ".join(map(code, sorted(kind.settings - EVERY)))) for kind in kinds]
     yield paragraph(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from prometheus_client.core import Metric
 
 from docs_reference.markdown import code, paragraph, sentence, table
-from loadstone.telemetry.otlp import message
+from loadstone.telemetry.otlp import build_message
 from loadstone.telemetry.pairs import PairFigures
 from loadstone.telemetry.prometheus import Figures
 from loadstone.telemetry.tally import BOUNDS_S, PartTally, Tally
@@ -36,7 +36,7 @@ def metrics() -> Iterator[str]:
         "`--otlp http://127.0.0.1:4318` sends the figures to a collector, by OTLP over HTTP. Every metric has the "
         "attribute `workload`."
     )
-    sent = message(tally, 0, 1).resource_metrics[0].scope_metrics[0].metrics
+    sent = build_message(tally, 0, 1).resource_metrics[0].scope_metrics[0].metrics
     rows = [
         (code(metric.name), metric.WhichOneof("data"), metric.unit, "", sentence(metric.description)) for metric in sent
     ]
@@ -52,7 +52,7 @@ def metrics() -> Iterator[str]:
 class _Started(Tally):
     """A tally with one workload, so that every metric is there."""
 
-    def parts(self) -> Iterator[tuple[str, PartTally]]:
+    def hold_parts(self) -> Iterator[tuple[str, PartTally]]:
         yield "workload", PartTally(())
 
 

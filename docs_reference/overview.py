@@ -8,14 +8,14 @@ from typing import Any
 import typer.main
 
 import loadstone.cli
-from loadstone.cli.main import OVERVIEW, whole_program
+from loadstone.cli.main import OVERVIEW, build_program
 
 FILE = Path(loadstone.cli.__file__).parent / OVERVIEW
 
 
 def overview() -> str:
     """Panel, name and first paragraph of each command's help, in the order of the help, as JSON."""
-    program: Any = typer.main.get_command(whole_program())
+    program: Any = typer.main.get_command(build_program())
     rows = [(command.rich_help_panel, name, _first_paragraph(command)) for name, command in program.commands.items()]
     return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
 

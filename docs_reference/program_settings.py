@@ -6,7 +6,7 @@ from docs_reference.markdown import code, paragraph, sentence, summary, table
 from docs_reference.sections import Sections, written
 from loadstone.model.reading import Section
 from loadstone.model.service import Tuning
-from loadstone.services.registry import service_kinds, service_roles
+from loadstone.services.registry import list_service_kinds, list_service_roles
 
 HEAD = ("setting", "type", "default", "tuned", "description")
 
@@ -44,7 +44,7 @@ def program_settings() -> Iterator[str]:
 def _programs() -> dict[str, tuple[Mapping[Tuning, Section], list[str]]]:
     """Returns values by tuning, and the services that run the program, by program."""
     programs: dict[str, tuple[Mapping[Tuning, Section], list[str]]] = {}
-    for kind in (kind for role in service_roles() for kind in service_kinds(role).values()):
+    for kind in (kind for role in list_service_roles() for kind in list_service_kinds(role).values()):
         for program, usual in kind.settings.items():
             services = programs.setdefault(program, (usual, []))[1]
             if kind.name not in services:

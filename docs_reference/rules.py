@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from docs_reference.markdown import code, paragraph, table
 from loadstone.judge import driver, ledger, mix, outlook, printed_tiles, rules, steadiness, tiles
 from loadstone.judge.chance import MIX_LEVEL
-from loadstone.judge.check import DECLARED, PAIRS_SOURCE, PUBLISHED, WEB_WORKLOADS_SOURCE
-from loadstone.judge.remedies import REMEDIES, title_of
+from loadstone.judge.check import DECLARED, PAIRS_SOURCE, PUBLISHED_SOURCE, WEB_WORKLOADS_SOURCE
+from loadstone.judge.remedies import REMEDIES, get_title
 from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, FOREIGN_SAID_PCT, LAG_SHARE
 from loadstone.model.records.check import Bound, CheckId, Weight
 
@@ -69,9 +69,9 @@ RULES: Mapping[CheckId, Rule] = {
     ),
     CheckId.AUDIT_HASHES: Rule("difference of the sums of hashes", "", MOST, "0", FAIL, ledger.SOURCE),
     CheckId.DATABASE_RULES: Rule("database rules broken", "rules", MOST, "0", FAIL, ledger.SOURCE),
-    CheckId.VALIDATION_ERRORS: Rule("operations with a wrong answer", "errors", MOST, "0", FAIL, PUBLISHED),
+    CheckId.VALIDATION_ERRORS: Rule("operations with a wrong answer", "errors", MOST, "0", FAIL, PUBLISHED_SOURCE),
     CheckId.UNANSWERED: Rule(
-        "operations without a complete answer", "%", MOST, f"{mix.ERROR_SHARE_PCT:g}", FAIL, PUBLISHED
+        "operations without a complete answer", "%", MOST, f"{mix.ERROR_SHARE_PCT:g}", FAIL, PUBLISHED_SOURCE
     ),
     CheckId.DRIVER_ERRORS: Rule("errors of the driver", "errors", MOST, "0", INVALID, OURS),
     CheckId.ERRORS: Rule("operations in error", "%", MOST, "`limits.errors_pct`", FAIL, DECLARED),
@@ -82,10 +82,15 @@ RULES: Mapping[CheckId, Rule] = {
     CheckId.ARRIVALS_DUE: Rule("arrivals by expected arrivals", "%", LEAST, "what chance leaves", INVALID, OURS),
     CheckId.ARRIVALS_BEGUN: Rule("arrivals that started", "%", LEAST, f"{mix.ARRIVED_PCT:g}", INVALID, OURS),
     CheckId.MIX_DEVIATION: Rule(
-        "largest deviation of one operation", "%", MOST, f"{mix.PAGE_DEVIATION_PCT:g}, {_WIDENED}", INVALID, PUBLISHED
+        "largest deviation of one operation",
+        "%",
+        MOST,
+        f"{mix.PAGE_DEVIATION_PCT:g}, {_WIDENED}",
+        INVALID,
+        PUBLISHED_SOURCE,
     ),
     CheckId.NET_DEVIATION: Rule(
-        "deviation of all operations", "%", MOST, f"{mix.NET_DEVIATION_PCT:g}, {_WIDENED}", INVALID, PUBLISHED
+        "deviation of all operations", "%", MOST, f"{mix.NET_DEVIATION_PCT:g}, {_WIDENED}", INVALID, PUBLISHED_SOURCE
     ),
     CheckId.SHARES: Rule("smallest p-value of the shares", "", LEAST, f"{MIX_LEVEL:g}", INVALID, OURS),
     CheckId.UNSAMPLED: Rule("kinds of operations without a sample", "kinds", MOST, "0", INVALID, OURS),
@@ -128,7 +133,7 @@ RULES: Mapping[CheckId, Rule] = {
     CheckId.WEIGHTED_PERCENTILE: Rule(
         "percentile weighted by the mix", "s", MOST, "the limits, weighted in the same way", NOTE, LIMITS
     ),
-    CheckId.LEAD: Rule("ramp-up and warm-up", "s", LEAST, "the longest operation", INVALID, PUBLISHED),
+    CheckId.LEAD: Rule("ramp-up and warm-up", "s", LEAST, "the longest operation", INVALID, PUBLISHED_SOURCE),
     CheckId.DRIVER_LAG: Rule("driver lag p99", "ms", MOST, _LAG, INVALID, OURS),
     CheckId.DRIVER_LAG_TAIL: Rule("driver lag p99.9", "ms", MOST, _STALL, INVALID, OURS),
     CheckId.DRIVER_LAG_MAX: Rule("largest driver lag", "ms", MOST, _STALL, INVALID, OURS),
@@ -155,7 +160,7 @@ RULES: Mapping[CheckId, Rule] = {
         "largest change within the window", "times", MOST, f"{steadiness.SAID_FACTOR:g}", NOTE, OURS
     ),
     CheckId.CONDITIONAL_HONOURED: Rule(
-        "conditional requests answered with 304", "%", LEAST, "99", NOTE, PUBLISHED
+        "conditional requests answered with 304", "%", LEAST, "99", NOTE, PUBLISHED_SOURCE
     ),
     CheckId.RESENT: Rule(
         "requests dropped and sent again",
@@ -208,7 +213,7 @@ def rules_page() -> Iterator[str]:
         (
             (
                 f"[{code(name)}](../troubleshooting.md#{name})",
-                title_of(name),
+                get_title(name),
                 f"{rule.figure}{f', {rule.unit}' if rule.unit in UNITS else ''}",
                 f"{rule.bound} {rule.limit}",
                 rule.weight,

@@ -11,8 +11,8 @@ from loadstone.model.records.verdict import Verdict
 from loadstone.model.workload import Workload
 from loadstone.study.kind import StudySection
 from loadstone.study.question import Answer, Question, QuestionSet
-from loadstone.study.registry import study_kinds
-from loadstone.study.spec import questions
+from loadstone.study.registry import list_study_kinds
+from loadstone.study.spec import build_questions
 from loadstone.study.summary import RunRequest, RunSummary
 
 A = TypeVar("A", bound=Answer)
@@ -53,7 +53,7 @@ def carry_out(
 ) -> tuple[A, Sequence[RunSummary]]:
     """Asks a question until it has its answer."""
     runs: list[RunSummary] = []
-    while len(runs) < most and (request := question.next(runs)) is not None:
+    while len(runs) < most and (request := question.plan_next(runs)) is not None:
         runs.append(play(request))
     return question.answer(runs), runs
 
@@ -62,5 +62,5 @@ def ask(
     section: StudySection, workloads: Sequence[Workload], profile: Profile, load: Load | None = None
 ) -> QuestionSet[Any]:
     """The questions of a section, of the kind that it belongs to."""
-    kind = next(one for one in study_kinds().values() if type(section) is one.section)
-    return questions(kind, section, workloads, profile, load)
+    kind = next(one for one in list_study_kinds().values() if type(section) is one.section)
+    return build_questions(kind, section, workloads, profile, load)

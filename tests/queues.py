@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 from loadstone.model.records.verdict import Verdict
-from loadstone.study.queueing import Centre, closed_quantile_s, open_quantile_s
+from loadstone.study.queueing import Centre, compute_closed_quantile_s, open_quantile_s
 from loadstone.study.summary import RunRequest, RunSummary
 from tests.made import made
 
@@ -36,8 +36,8 @@ def closed_capacity() -> float:
     holds = [
         sessions
         for sessions in range(1, 200)
-        if closed_quantile_s(CENTRE, sessions, THINK_S, 0.95) <= GOOD_S
-        and closed_quantile_s(CENTRE, sessions, THINK_S, 0.99) <= TOLERABLE_S
+        if compute_closed_quantile_s(CENTRE, sessions, THINK_S, 0.95) <= GOOD_S
+        and compute_closed_quantile_s(CENTRE, sessions, THINK_S, 0.99) <= TOLERABLE_S
     ]
     return float(max(holds))
 

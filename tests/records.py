@@ -247,7 +247,7 @@ def result_folder(results: Path, events: Sequence[Event], status: Status = Statu
     folder = ResultFolder.create(results, manifest())
     run = folder.run("banking", 1)
     run.write("plan.json", make_plan([WorkloadLoad(load("banking"), Population(10))], Timing(PROFILES["demo"].phases)))
-    with run.lines("events.jsonl") as lines:
+    with run.open_lines("events.jsonl") as lines:
         for event in events:
             lines.write(EVENT.dump_json(event).decode() + "\n")
     folder.mark(status, "", datetime(2026, 1, 1, tzinfo=UTC))

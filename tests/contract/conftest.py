@@ -51,7 +51,7 @@ def nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(runtime, "PREFIX", OURS)
+    monkeypatch.setattr(runtime, "RUNTIME_PREFIX", OURS)
     before = traces()
     yield
     psutil.wait_procs(_new_processes(before["processes"]), timeout=20)
@@ -98,7 +98,7 @@ def traces() -> dict[str, set[str]]:
         "namespaces": {path.name for path in Path("/run/netns").glob(f"{OURS}*")},
         "links": {path.name for path in Path("/sys/class/net").glob(f"{OURS}*")},
         "groups": {str(path) for path in (*groups.glob(f"{OURS}*"), *groups.glob(f"*/{OURS}*"))},
-        "folders": {path.name for path in journal.runtime_folder().glob(f"{OURS}*")},
+        "folders": {path.name for path in journal.find_runtime_folder().glob(f"{OURS}*")},
     }
 
 

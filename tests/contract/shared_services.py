@@ -11,10 +11,10 @@ from loadstone.measure.status import ServiceStatus, StatusMeter
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.service import EMBEDDED
 from loadstone.platforms import journal
-from loadstone.services.registry import service_kind
+from loadstone.services.registry import get_service_kind
 from loadstone.testbed.context import TestbedContext, open_testbed
 from loadstone.testbed.running import Running
-from loadstone.testbed.start import StartedService, site_on, start_service
+from loadstone.testbed.start import StartedService, build_site_on, start_service
 
 WAIT_S = 60.0
 HELD: set[str] = set()
@@ -35,7 +35,7 @@ async def held_testbed(logs: Path) -> AsyncIterator[TestbedContext]:
 
 def held_processes() -> set[str]:
     """Returns the ids of all processes that were started for testbeds which are held."""
-    journals = [journal.runtime_folder() / name / journal.JOURNAL for name in HELD]
+    journals = [journal.find_runtime_folder() / name / journal.JOURNAL for name in HELD]
     notes = [json.loads(line) for path in journals for line in path.read_text().splitlines()]
     return {str(note["pid"]) for note in notes if note["kind"] == "process"}
 
@@ -58,8 +58,8 @@ class SharedServices:
     async def of(self, role: str, name: str = EMBEDDED) -> StartedService:
         """Returns a role's service of this name, up."""
         if (role, name) not in self.services:
-            machine = await self.running.base.machine(f"{role}-{name}", MachineSpec(), (PUBLIC,))
-            started = await start_service(self.running, machine, service_kind(role, name), site_on(machine))
+            machine = await self.running.base.start_machine(f"{role}-{name}", MachineSpec(), (PUBLIC,))
+            started = await start_service(self.running, machine, get_service_kind(role, name), build_site_on(machine))
             self.services[role, name] = started
         return self.services[role, name]
 

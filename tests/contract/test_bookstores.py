@@ -18,10 +18,10 @@ import pytest
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.target import Endpoint
-from loadstone.services.registry import service_kind, service_kinds
+from loadstone.services.registry import get_service_kind, list_service_kinds
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.running import Running
-from loadstone.testbed.start import site_on, start_service
+from loadstone.testbed.start import build_site_on, start_service
 from tests.contract.shared_services import SharedServices, held_testbed
 
 pytestmark = pytest.mark.integration
@@ -30,8 +30,8 @@ ROWS = {"items": 120, "customers": 60, "orders": 600}
 
 PAIRS = [
     (web, database)
-    for web in service_kinds(ServiceRole.BOOKSTORE)
-    for database in service_kinds(ServiceRole.DATABASE)
+    for web in list_service_kinds(ServiceRole.BOOKSTORE)
+    for database in list_service_kinds(ServiceRole.DATABASE)
     if web == EMBEDDED or database != EMBEDDED
 ]
 
@@ -49,13 +49,13 @@ def site(
 
     async def start() -> tuple[Endpoint, DataSet]:
         running = Running(await stack.enter_async_context(held_testbed(logs)))
-        app = await running.base.machine("app", MachineSpec(), (PUBLIC,))
-        url = await (await services.of(ServiceRole.DATABASE, database)).address_for(app)
+        app = await running.base.start_machine("app", MachineSpec(), (PUBLIC,))
+        url = await (await services.of(ServiceRole.DATABASE, database)).find_address(app)
         data = DataSet("bookstore", app, url, ROWS)
         await data.put()
-        kind = service_kind(ServiceRole.BOOKSTORE, web)
+        kind = get_service_kind(ServiceRole.BOOKSTORE, web)
         peers: dict[str, str] = {ServiceRole.DATABASE: url}
-        bookstore = await start_service(running, app, kind, replace(site_on(app), rows=ROWS, peers=peers))
+        bookstore = await start_service(running, app, kind, replace(build_site_on(app), rows=ROWS, peers=peers))
         return bookstore.http, data
 
     yield runner.run(start())

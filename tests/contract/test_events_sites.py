@@ -21,11 +21,11 @@ from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.target import Endpoint
-from loadstone.services.registry import service_kind, service_kinds
+from loadstone.services.registry import get_service_kind, list_service_kinds
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.running import Running
-from loadstone.testbed.shared_folder import share
-from loadstone.testbed.start import site_on, start_service
+from loadstone.testbed.shared_folder import share_folder
+from loadstone.testbed.start import build_site_on, start_service
 from tests.contract.shared_services import SharedServices, held_testbed
 
 pytestmark = pytest.mark.integration
@@ -55,14 +55,14 @@ class Layout:
 
 
 CACHING = [
-    *(Layout(EMBEDDED, "postgresql", cache) for cache in (EMBEDDED, *service_kinds(ServiceRole.CACHE))),
+    *(Layout(EMBEDDED, "postgresql", cache) for cache in (EMBEDDED, *list_service_kinds(ServiceRole.CACHE))),
     *(Layout("tomcat", "postgresql", cache) for cache in (EMBEDDED, "memcached")),
 ]
 LAYOUTS = [
     # Tomcat takes long to start, so one of its sites shows pages, a cache and a shared folder.
     Layout(web, database, EMBEDDED if (web, database) == ("tomcat", "postgresql") else "")
-    for web in service_kinds(ServiceRole.EVENTS)
-    for database in service_kinds(ServiceRole.DATABASE)
+    for web in list_service_kinds(ServiceRole.EVENTS)
+    for database in list_service_kinds(ServiceRole.DATABASE)
     if web == EMBEDDED or database != EMBEDDED
 ]
 BOUNDARY = "7e0b1c"
@@ -80,12 +80,12 @@ class Site:
 
 async def start_site(running: Running, services: SharedServices, layout: Layout) -> Site:
     """Starts a site over services that it shares with others."""
-    app = await running.base.machine("app", MachineSpec(), (PUBLIC,))
+    app = await running.base.start_machine("app", MachineSpec(), (PUBLIC,))
     asked = {ServiceRole.DATABASE: layout.database, ServiceRole.GEOCODER: EMBEDDED}
     folder, peers = "", {}
     if layout.shares:
-        store = await running.base.machine("store", MachineSpec(), (PUBLIC,))
-        folder = (await share(running, store, [app]))["app"]
+        store = await running.base.start_machine("store", MachineSpec(), (PUBLIC,))
+        folder = (await share_folder(running, store, [app]))["app"]
     else:
         asked[ServiceRole.STORE] = EMBEDDED
     if layout.cache == EMBEDDED:
@@ -93,11 +93,11 @@ async def start_site(running: Running, services: SharedServices, layout: Layout)
     elif layout.cache:
         asked[ServiceRole.CACHE] = layout.cache
     for role, name in asked.items():
-        peers[str(role)] = await (await services.of(role, name)).address_for(app)
+        peers[str(role)] = await (await services.of(role, name)).find_address(app)
     data = DataSet("events", app, peers[ServiceRole.DATABASE], ROWS)
     await data.put()
-    kind = service_kind(ServiceRole.EVENTS, layout.web)
-    site = replace(site_on(app), rows=ROWS, peers=peers, shared_folder=folder)
+    kind = get_service_kind(ServiceRole.EVENTS, layout.web)
+    site = replace(build_site_on(app), rows=ROWS, peers=peers, shared_folder=folder)
     http = (await start_service(running, app, kind, site)).http
     data.keepers = [http] if layout.cache else []
     return Site(http, data)

@@ -12,7 +12,7 @@ from loadstone.fleet import reserved, supervisor
 from loadstone.fleet.contract import FleetError, HostLostError
 from loadstone.fleet.fake import FakeFleet
 from loadstone.fleet.local import LocalFleet
-from loadstone.fleet.messages import document_of
+from loadstone.fleet.messages import write_message
 from loadstone.fleet.open import OpenFleet, open_fleet
 from loadstone.fleet.requests import (
     AskMachine,
@@ -67,14 +67,14 @@ def on(engine: Engine, folder: Path, what: Callable[[OpenFleet], Awaitable[None]
 
 def test_hosts_are_found_taken_and_given_back(engine: Engine, tmp_path: Path) -> None:
     async def check(fleet: OpenFleet) -> None:
-        assert set(await engine.found()) == {"d1", "s1", "s2"}
+        assert set(await engine.list_hosts()) == {"d1", "s1", "s2"}
         assert all(host.facts["cores"] >= 1 for host in fleet.hosts.values())
-        assert await engine.failure() == fleet.dead() == ""
+        assert await engine.describe_failure() == fleet.describe_dead() == ""
 
     on(engine, tmp_path, check)
     on(engine, tmp_path, check)
     with pytest.raises(HostLostError, match="not reserved"):
-        asyncio.run(engine.ask("s1", document_of(Beat()), 1))
+        asyncio.run(engine.ask("s1", write_message(Beat()), 1))
 
 
 def test_two_coordinators_cannot_have_the_same_host(engine: Engine, tmp_path: Path) -> None:
@@ -88,15 +88,15 @@ def test_two_coordinators_cannot_have_the_same_host(engine: Engine, tmp_path: Pa
 def test_a_machine_is_made_on_its_host_and_answers(engine: Engine, tmp_path: Path) -> None:
     async def check(fleet: OpenFleet) -> None:
         async with open_testbed(tmp_path, fleet) as base:
-            machine = await base.machine("web", read_machine("host=s2"), (PUBLIC,))
+            machine = await base.start_machine("web", read_machine("host=s2"), (PUBLIC,))
             assert (machine.facts["host"], machine.pid, machine.folder) == ("s2", 0, None)
-            service = await machine.start("web", reference.backend_command(machine.listen, 1))
+            service = await machine.start("web", reference.build_backend_command(machine.listen, 1))
             ready = reference.read_ready(service.first_line)
             assert ready.http is not None
-            at = await machine.reach(ready.http.port)
+            at = await machine.find_endpoint(ready.http.port)
             await asyncio.to_thread(urllib.request.urlopen, f"http://{at}/", None, WAIT_S)
             assert machine.end() == service.end() == ""
-            assert (await machine.outside() or {})["cpu"]["processes"] >= 0
+            assert (await machine.read_outside() or {})["cpu"]["processes"] >= 0
             await machine.write("a/note", "text")
             await service.stop()
             await _until(lambda: bool(service.end()))
@@ -112,10 +112,10 @@ def test_a_machine_is_made_on_its_host_and_answers(engine: Engine, tmp_path: Pat
 def test_machines_without_a_host_are_dealt_in_turn(engine: Engine, tmp_path: Path) -> None:
     async def check(fleet: OpenFleet) -> None:
         async with open_testbed(tmp_path, fleet) as base:
-            made = [await base.machine(name, read_machine({}), (PUBLIC,)) for name in ("a", "b", "c")]
+            made = [await base.start_machine(name, read_machine({}), (PUBLIC,)) for name in ("a", "b", "c")]
             assert [machine.facts["host"] for machine in made] == ["s1", "s2", "s1"]
             with pytest.raises(FleetError, match="`d1` is not a host of role `system` in this fleet"):
-                await base.machine("e", read_machine("host=d1"), (PUBLIC,))
+                await base.start_machine("e", read_machine("host=d1"), (PUBLIC,))
 
     on(engine, tmp_path, check)
 
@@ -128,7 +128,7 @@ def test_errors_of_a_host_are_raised_here_in_its_words(engine: Engine, tmp_path:
             await fleet.hosts["s1"].ask(AskMachine("web", WriteFile("a", "text")), 5)
         async with open_testbed(tmp_path, fleet) as base:
             with pytest.raises(Exception, match="There is no core 9999 here"):
-                await base.machine("a", read_machine("pin=9999"), (PUBLIC,))
+                await base.start_machine("a", read_machine("pin=9999"), (PUBLIC,))
 
     on(engine, tmp_path, check)
 
@@ -137,7 +137,7 @@ def test_without_a_fleet_no_machine_is_elsewhere(tmp_path: Path) -> None:
     async def check() -> None:
         async with open_testbed(tmp_path) as base:
             with pytest.raises(PlatformError, match="but there is no fleet"):
-                await base.machine("a", read_machine("host=s1"), (PUBLIC,))
+                await base.start_machine("a", read_machine("host=s1"), (PUBLIC,))
 
     asyncio.run(check())
 
@@ -160,16 +160,16 @@ def test_what_a_silent_coordinator_had_is_ended(tmp_path: Path, monkeypatch: pyt
 
     async def check() -> None:
         one = supervisor.Supervisor("s1", "127.0.0.1", ended=ended.set)
-        assert "value" in await one.answer(document_of(TakeHost("a lab", IPv4Network("10.200.0.0/18"))))
-        made = await one.answer(document_of(MakeMachine("web", {}, [])))
+        assert "value" in await one.answer(write_message(TakeHost("a lab", IPv4Network("10.200.0.0/18"))))
+        made = await one.answer(write_message(MakeMachine("web", {}, [])))
         assert made["value"]["state"]["end"] == ""
-        command = reference.backend_command("127.0.0.1", 1)
-        started = await one.answer(document_of(AskMachine("web", StartService("web", command, Readiness.LINE))))
+        command = reference.build_backend_command("127.0.0.1", 1)
+        started = await one.answer(write_message(AskMachine("web", StartService("web", command, Readiness.LINE))))
         assert reference.read_ready(started["value"])
         assert _journals(tmp_path)
         monkeypatch.setattr(supervisor, "SUPERVISOR_SILENCE_TIMEOUT_S", 0.5)
         await asyncio.wait_for(ended.wait(), WAIT_S)
-        assert "or was released" in (await one.answer(document_of(CollectLogs())))["text"]
+        assert "or was released" in (await one.answer(write_message(CollectLogs())))["text"]
 
     asyncio.run(check())
     assert not _journals(tmp_path)
@@ -182,10 +182,12 @@ def test_a_lost_host_is_named_with_all_that_was_on_it(tmp_path: Path, monkeypatc
 
     async def check(fleet: OpenFleet) -> None:
         async with open_testbed(tmp_path, fleet) as base:
-            near, far = [await base.machine(name, read_machine(f"host={name}"), (PUBLIC,)) for name in ("s1", "s2")]
+            near, far = [
+                await base.start_machine(name, read_machine(f"host={name}"), (PUBLIC,)) for name in ("s1", "s2")
+            ]
             engine.silent.add("s1")
             await _until(lambda: bool(near.end()))
-            assert fleet.dead().startswith("the host s1 was lost at ")
+            assert fleet.describe_dead().startswith("the host s1 was lost at ")
             assert "did not answer within" in near.end() and far.end() == ""
             with pytest.raises(HostLostError, match="s1 was lost"):
                 await near.write("a", "b")
@@ -203,17 +205,17 @@ def test_when_the_engine_fails_all_hosts_are_lost_together(tmp_path: Path, monke
 
     async def check(fleet: OpenFleet) -> None:
         engine.deaths[""] = "its head is gone"
-        await _until(lambda: bool(fleet.dead()))
-        assert fleet.dead() == "the hosts d1, s1, s2 were lost: its head is gone"
+        await _until(lambda: bool(fleet.describe_dead()))
+        assert fleet.describe_dead() == "the hosts d1, s1, s2 were lost: its head is gone"
 
     on(engine, tmp_path, check)
 
 
 def test_drivers_on_hosts_are_started_watched_and_ended(engine: Engine, tmp_path: Path) -> None:
     async def check(fleet: OpenFleet) -> None:
-        async with fleet.driving("driver", "127.0.0.1:1", ["d1"]):
+        async with fleet.start_drivers("driver", "127.0.0.1:1", ["d1"]):
             await _until(lambda: "driver-d1" in fleet.hosts["d1"].drivers)
-            assert fleet.dead() == ""  # it looks for its leader
+            assert fleet.describe_dead() == ""  # it looks for its leader
         assert (tmp_path / "d1" / "driver-d1.log").is_file()
 
     on(engine, tmp_path, check)
@@ -227,4 +229,4 @@ async def _until(is_so: Callable[[], bool]) -> None:
 
 def _journals(folder: Path) -> list[str]:
     """What is left of journals of resources."""
-    return [path.name for path in (folder / "runtime").glob(f"*{runtime.PREFIX}*")]
+    return [path.name for path in (folder / "runtime").glob(f"*{runtime.RUNTIME_PREFIX}*")]

@@ -12,10 +12,10 @@ from loadstone.model.errors import ServiceError
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.system import Reference
 from loadstone.model.workload import ServerNeeds
-from loadstone.services.registry import service_kinds
+from loadstone.services.registry import list_service_kinds
 from loadstone.testbed import kept_data
 from loadstone.testbed.data import DataSet
-from loadstone.testbed.up import reference_testbed
+from loadstone.testbed.up import start_reference
 from tests.contract.shared_services import first_reading
 
 pytestmark = pytest.mark.integration
@@ -33,7 +33,7 @@ def kept(tmp_path: Path) -> list[str]:
 
 async def run_site(logs: Path, database: str) -> tuple[DataSet, str]:
     """Puts the bookstore up over a database; returns its data, and how its services ended afterwards."""
-    async with reference_testbed(Reference(1, ServiceChoices(database=database)), logs, needs=NEEDS) as testbed:
+    async with start_reference(Reference(1, ServiceChoices(database=database)), logs, needs=NEEDS) as testbed:
         readings = [await first_reading(meter) for meter in testbed.status.values()]
         assert len(readings) == (database != EMBEDDED)
         assert testbed.data is not None and testbed.dead() == ""
@@ -41,7 +41,7 @@ async def run_site(logs: Path, database: str) -> tuple[DataSet, str]:
 
 
 @pytest.mark.slow("a database is filled once and started twice with what was kept")
-@pytest.mark.parametrize("database", service_kinds(ServiceRole.DATABASE))
+@pytest.mark.parametrize("database", list_service_kinds(ServiceRole.DATABASE))
 def test_what_was_filled_once_is_copied_from_then_on(database: str, tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
@@ -74,7 +74,7 @@ def test_of_what_is_kept_the_oldest_goes_first(tmp_path: Path) -> None:
 
     async def three() -> None:
         for key in ("a", "b", "a", "c"):
-            async with cache.lent("data", key, make, 250_000):
+            async with cache.lend_cached("data", key, make, 250_000):
                 await asyncio.sleep(0.02)  # the kernel stamps files some milliseconds apart
 
     asyncio.run(three())

@@ -22,10 +22,10 @@ from loadstone.model.role import ProcessRole
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.target import Endpoint
 from loadstone.services import reference
-from loadstone.services.registry import service_kind, service_kinds
+from loadstone.services.registry import get_service_kind, list_service_kinds
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.running import Running
-from loadstone.testbed.start import site_on, start_service
+from loadstone.testbed.start import build_site_on, start_service
 from tests.contract.shared_services import SharedServices, first_reading, held_testbed
 
 pytestmark = pytest.mark.integration
@@ -34,7 +34,7 @@ WAIT_S = 60.0
 MESSAGE = b"From: a@loadstone.example\r\nSubject: a word\r\n\r\n" + b"line of text\r\n" * 400
 
 
-@pytest.fixture(scope="module", params=list(service_kinds(ServiceRole.MAIL)))
+@pytest.fixture(scope="module", params=list(list_service_kinds(ServiceRole.MAIL)))
 def mail(
     request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Endpoint]:
@@ -45,9 +45,9 @@ def mail(
 
     async def start() -> Endpoint:
         running = Running(await stack.enter_async_context(held_testbed(logs)))
-        machine = await running.base.machine("mail", MachineSpec(), (PUBLIC,))
-        kind = service_kind(ServiceRole.MAIL, request.param)
-        return (await start_service(running, machine, kind, site_on(machine))).http
+        machine = await running.base.start_machine("mail", MachineSpec(), (PUBLIC,))
+        kind = get_service_kind(ServiceRole.MAIL, request.param)
+        return (await start_service(running, machine, kind, build_site_on(machine))).http
 
     yield runner.run(start())
     runner.run(stack.aclose())
@@ -135,7 +135,7 @@ def test_two_sessions_of_a_user_hear_of_each_other(mail: Endpoint) -> None:
     other.logout()
 
 
-@pytest.fixture(scope="module", params=["file", *service_kinds(ServiceRole.DATABASE)])
+@pytest.fixture(scope="module", params=["file", *list_service_kinds(ServiceRole.DATABASE)])
 def dealership(
     request: pytest.FixtureRequest,
     runner: asyncio.Runner,
@@ -147,14 +147,14 @@ def dealership(
 
     async def start() -> Endpoint:
         running = Running(await stack.enter_async_context(held_testbed(logs)))
-        app = await running.base.machine("app", MachineSpec(), (PUBLIC,))
+        app = await running.base.start_machine("app", MachineSpec(), (PUBLIC,))
         if request.param == "file":
-            words = reference.dealership_command(app.listen, f"{logs}/dealership.db", 1, 1)
-            http = (await running.ready(app, ProcessRole("app"), words)).http
+            words = reference.build_dealership_command(app.listen, f"{logs}/dealership.db", 1, 1)
+            http = (await running.start_ready(app, ProcessRole("app"), words)).http
         else:
-            database = await (await services.of(ServiceRole.DATABASE, request.param)).address_for(app)
-            site = replace(site_on(app), peers={ServiceRole.DATABASE: database})
-            http = (await start_service(running, app, service_kind(ServiceRole.DEALERSHIP, EMBEDDED), site)).http
+            database = await (await services.of(ServiceRole.DATABASE, request.param)).find_address(app)
+            site = replace(build_site_on(app), peers={ServiceRole.DATABASE: database})
+            http = (await start_service(running, app, get_service_kind(ServiceRole.DEALERSHIP, EMBEDDED), site)).http
         assert http is not None
         return http
 
@@ -162,7 +162,7 @@ def dealership(
     runner.run(stack.aclose())
 
 
-@pytest.mark.parametrize("database", service_kinds(ServiceRole.DATABASE))
+@pytest.mark.parametrize("database", list_service_kinds(ServiceRole.DATABASE))
 def test_real_databases_say_what_they_count(database: str, runner: asyncio.Runner, services: SharedServices) -> None:
     machine = runner.run(services.of(ServiceRole.DATABASE, database)).machine
     meters = [meter for name, meter in services.running.status.items() if name.startswith(f"{machine.name}:")]
@@ -224,7 +224,7 @@ def test_an_order_can_be_cancelled_until_the_works_begin_it(dealership: Endpoint
     assert not [rule for rule in audit(dealership)["rules"] if rule["broken"]]
 
 
-@pytest.mark.parametrize("name", service_kinds(ServiceRole.CACHE))
+@pytest.mark.parametrize("name", list_service_kinds(ServiceRole.CACHE))
 def test_a_cache_keeps_what_it_is_given_survives_a_flood_and_leaves_nothing(name: str, tmp_path: Path) -> None:
     words = {
         "memcached": (b"set k 0 60 5\r\nvalue\r\nget k\r\nquit\r\n", b"STORED\r\nVALUE k 0 5\r\nvalue\r\nEND\r\n"),
@@ -233,9 +233,9 @@ def test_a_cache_keeps_what_it_is_given_survives_a_flood_and_leaves_nothing(name
 
     async def kept() -> Endpoint:
         async with open_testbed(tmp_path) as base:
-            machine = await base.machine("cache", MachineSpec(), (PUBLIC,))
-            kind = service_kind(ServiceRole.CACHE, name)
-            at = (await start_service(Running(base), machine, kind, site_on(machine))).http
+            machine = await base.start_machine("cache", MachineSpec(), (PUBLIC,))
+            kind = get_service_kind(ServiceRole.CACHE, name)
+            at = (await start_service(Running(base), machine, kind, build_site_on(machine))).http
             for scrap in (b"", b"\x00" * 300, b"ge") * 50:
                 await asyncio.to_thread(told, at, scrap)
             asked, answer = words[name]

@@ -76,7 +76,7 @@ def rules_from(subnet: str) -> int:
 
 async def ask_from_beside(logs: Path, neighbour: str) -> None:
     async with open_testbed(logs) as base:
-        await base.machine("web", MachineSpec(platform="container"), (PUBLIC,))
+        await base.start_machine("web", MachineSpec(platform="container"), (PUBLIC,))
         [host] = base.hosts
         with greeter(host) as port, greeter(OURS) as own:
             assert heard(OURS, own, neighbour) == "hello"

@@ -14,7 +14,7 @@ from loadstone.model.machine import PUBLIC, SERVER
 from loadstone.platforms import fake
 from loadstone.platforms.contract import Machine, Service
 from loadstone.platforms.kind import PlatformKind
-from loadstone.platforms.registry import platform_kinds
+from loadstone.platforms.registry import list_platform_kinds
 from loadstone.services import reference
 from loadstone.testbed.context import TestbedContext
 from tests.contract.conftest import get, machine_of, traces
@@ -42,7 +42,7 @@ PLATFORMS = [
     pytest.param(
         name, marks=[pytest.mark.xdist_group(group_of(name)), *[pytest.mark.own_network] * (name in ON_NETWORKS)]
     )
-    for name in ("fake", *platform_kinds())
+    for name in ("fake", *list_platform_kinds())
 ]
 
 
@@ -78,7 +78,7 @@ class Place:
 
     async def page(self, port: int) -> str:
         """Returns what a port of the machine answers."""
-        return await asyncio.to_thread(get, await self.machine.reach(port))
+        return await asyncio.to_thread(get, await self.machine.find_endpoint(port))
 
 
 @pytest.fixture(scope="module", params=PLATFORMS)
@@ -88,14 +88,14 @@ def place(
     """A machine of each platform; skipped with the platform's reason where it cannot make machines."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         # Tests alone know the fake one.
-        monkeypatch.setitem(cast(dict[str, PlatformKind], platform_kinds()), "fake", fake.KIND)
-        kind, stack = platform_kinds()[request.param], AsyncExitStack()
-        missing = runner.run(kind.maker.missing(machine_of(kind)))
+        monkeypatch.setitem(cast(dict[str, PlatformKind], list_platform_kinds()), "fake", fake.KIND)
+        kind, stack = list_platform_kinds()[request.param], AsyncExitStack()
+        missing = runner.run(kind.maker.explain_missing(machine_of(kind)))
         if missing:
             pytest.skip(missing)
         try:
             base = runner.run(stack.enter_async_context(held_testbed(tmp_path_factory.mktemp(kind.name))))
-            yield Place(kind, base, runner.run(base.machine("one", machine_of(kind), (PUBLIC,))), runner, stack)
+            yield Place(kind, base, runner.run(base.start_machine("one", machine_of(kind), (PUBLIC,))), runner, stack)
         finally:
             runner.run(stack.aclose())
 
@@ -103,7 +103,7 @@ def place(
 @pytest.fixture(scope="module")
 def other(place: Place) -> Machine:
     """A second machine of the platform."""
-    return place.run(place.base.machine("two", machine_of(place.kind), (PUBLIC,)))
+    return place.run(place.base.start_machine("two", machine_of(place.kind), (PUBLIC,)))
 
 
 def test_a_machine_tells_its_address_and_what_it_is(place: Place) -> None:
@@ -118,7 +118,7 @@ def test_a_machine_tells_its_address_and_what_it_is(place: Place) -> None:
 
 def backend(machine: Machine) -> list[str]:
     """Returns the command of a server that answers."""
-    return reference.backend_command(machine.listen, 1)
+    return reference.build_backend_command(machine.listen, 1)
 
 
 def test_a_service_that_is_ready_answers_until_it_is_stopped(place: Place) -> None:
@@ -154,7 +154,7 @@ def test_a_program_that_is_not_there_is_a_clear_error(place: Place) -> None:
 
 def test_a_name_is_given_once(place: Place) -> None:
     with pytest.raises(PlatformError, match="A machine `one` already"):
-        place.run(place.base.machine("one", machine_of(place.kind), (PUBLIC,)))
+        place.run(place.base.start_machine("one", machine_of(place.kind), (PUBLIC,)))
 
 
 def test_what_the_host_counts_only_grows(place: Place) -> None:
@@ -163,10 +163,10 @@ def test_what_the_host_counts_only_grows(place: Place) -> None:
     async def check() -> tuple[Json | None, Json | None]:
         machine = place.machine
         async with place.service(machine, "counted", backend(machine)) as (_, port):
-            before = await machine.outside()
+            before = await machine.read_outside()
             for _ in range(20):
                 await place.page(port)
-            return before, await machine.outside()
+            return before, await machine.read_outside()
 
     before, after = place.run(check())
     assert (before is not None, after is not None) == (place.kind.name in ON_NETWORKS,) * 2
@@ -183,9 +183,9 @@ def test_one_place_reaches_another(place: Place, other: Machine) -> None:
     async def check() -> None:
         machine = place.machine
         async with place.service(other, "backend", backend(other)) as (_, port):
-            way = await machine.way_to(other, port)
+            way = await machine.find_route(other, port)
             assert way
-            command = reference.web_command(machine.listen, str(way), 1, [machine.address])
+            command = reference.build_web_command(machine.listen, str(way), 1, [machine.address])
             async with place.service(machine, "web", command) as (_, port):
                 assert await place.page(port)
 

@@ -20,12 +20,12 @@ from loadstone.platforms import local
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import read_machine
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.registry import service_kind, service_kinds
+from loadstone.services.registry import get_service_kind, list_service_kinds
 from loadstone.testbed import software
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.running import Running
 from loadstone.testbed.software import with_software
-from loadstone.testbed.start import site_on, start_service
+from loadstone.testbed.start import build_site_on, start_service
 from tests.contract.shared_services import first_reading
 
 pytestmark = pytest.mark.integration
@@ -33,9 +33,9 @@ pytestmark = pytest.mark.integration
 Case = tuple[str, Mechanism, Tuning]
 ALL: list[Case] = [
     (name, mechanism, tuning)
-    for name, kind in service_kinds(ServiceRole.WEBSERVER).items()
+    for name, kind in list_service_kinds(ServiceRole.WEBSERVER).items()
     for mechanism in kind.mechanisms
-    for tuning in kind.tunings(mechanism)
+    for tuning in kind.list_tunings(mechanism)
 ]
 TOMCAT = ("tomcat", "tomcat-embedded")
 OFFERED = [
@@ -60,9 +60,9 @@ async def server(
     kind: ServiceKind, mechanism: Mechanism, logs: Path, tuning: Tuning = Tuning.DEFAULT
 ) -> AsyncIterator[tuple[Running, Machine, Target]]:
     async with open_testbed(logs) as base:
-        machine = await base.machine("web", MachineSpec(), (PUBLIC,))
+        machine = await base.start_machine("web", MachineSpec(), (PUBLIC,))
         running = Running(base)
-        site = replace(site_on(machine), mechanism=mechanism, tuning=tuning)
+        site = replace(build_site_on(machine), mechanism=mechanism, tuning=tuning)
         yield running, machine, (await start_service(running, machine, kind, site)).target
 
 
@@ -104,7 +104,7 @@ def visit(name: str, mechanism: Mechanism, tuning: Tuning, logs: Path) -> None:
     software = name.removesuffix("-embedded")
 
     async def visited() -> None:
-        async with server(service_kind(ServiceRole.WEBSERVER, name), mechanism, logs, tuning) as up:
+        async with server(get_service_kind(ServiceRole.WEBSERVER, name), mechanism, logs, tuning) as up:
             running, machine, target = up
             for tls in (False, True):
                 answer = await asyncio.to_thread(get, target, path, tls)
@@ -127,14 +127,14 @@ def visit(name: str, mechanism: Mechanism, tuning: Tuning, logs: Path) -> None:
 def test_a_port_in_use_is_named(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        monkeypatch.setattr(local, "free_port", lambda: port)
+        monkeypatch.setattr(local, "find_free_port", lambda: port)
         with pytest.raises(ServiceError, match=f"Port {port} is in use"):
-            asyncio.run(up_and_down(service_kind(ServiceRole.WEBSERVER, name), tmp_path))
+            asyncio.run(up_and_down(get_service_kind(ServiceRole.WEBSERVER, name), tmp_path))
 
 
 @pytest.mark.parametrize(("name", "said"), [("nginx", "unknown directive"), ("apache", "Invalid command")])
 def test_a_bad_configuration_is_told_in_the_servers_words(name: str, said: str, tmp_path: Path) -> None:
-    kind = service_kind(ServiceRole.WEBSERVER, name)
+    kind = get_service_kind(ServiceRole.WEBSERVER, name)
 
     def spoiled(site: Site) -> Program:
         program = kind.program(site)
@@ -150,12 +150,12 @@ def test_a_bad_configuration_is_told_in_the_servers_words(name: str, said: str, 
 def test_a_missing_module_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(software, "has_file", lambda pattern: "libphp" not in pattern)
     with pytest.raises(ServiceError, match="apt-get install libapache2-mod-php"):
-        with_software(MachineSpec(), service_kind(ServiceRole.WEBSERVER, "apache"), Mechanism.PHP_MODULE)
+        with_software(MachineSpec(), get_service_kind(ServiceRole.WEBSERVER, "apache"), Mechanism.PHP_MODULE)
 
 
 @pytest.mark.parametrize("platform", ["vm", "pair"])
 def test_a_virtual_machine_gets_an_image_with_what_the_service_needs(platform: str) -> None:
-    kind = service_kind(ServiceRole.WEBSERVER, "tomcat")
+    kind = get_service_kind(ServiceRole.WEBSERVER, "tomcat")
     made = with_software(read_machine(f"platform={platform}"), kind, Mechanism.SERVLET)
     assert made.image == "debian+default-jre-headless+tomcat10-common"
     assert made.memory == kind.memory_mib

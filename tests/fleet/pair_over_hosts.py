@@ -11,7 +11,7 @@ from typing import Any
 
 from benches.failovers import Client, Writer, database_of, serving
 
-from loadstone.fleet.engines import engine_of
+from loadstone.fleet.engines import create_engine
 from loadstone.fleet.inventory import read_fleet
 from loadstone.fleet.open import open_fleet
 from loadstone.model.fault import FaultKind
@@ -39,7 +39,7 @@ async def killed_in_turn(machine: PairMachine, client: Client) -> list[float]:
         follower, at = machine.follower, time.monotonic()
         assert follower is not None
         await machine.fail(FaultKind.KILL_PRIMARY)
-        await follower.event("live")
+        await follower.wait_event("live")
         await more_answers(client)
         gaps.append(round(client.longest_gap_s(at), 2))
     await until(lambda: machine.is_protected)
@@ -53,7 +53,7 @@ async def cut_off(machine: PairMachine, client: Client, sign: Path) -> float:
     await more_answers(client)
     sign.write_text(machine.serving.place)
     at = time.monotonic()
-    await follower.event("live", within_s=WAIT_S)
+    await follower.wait_event("live", within_s=WAIT_S)
     await more_answers(client)
     return round(client.longest_gap_s(at), 2)
 
@@ -62,7 +62,10 @@ async def play(file: Path, sign: Path) -> dict[str, Any]:
     """All of it."""
     spec, logs = read_fleet(file), sign.parent / "pair-logs"
     logs.mkdir()
-    async with open_fleet(spec, engine_of(spec), logs) as fleet, serving(logs, fleet, disk=64) as (machine, host, port):
+    async with (
+        open_fleet(spec, create_engine(spec), logs) as fleet,
+        serving(logs, fleet, disk=64) as (machine, host, port),
+    ):
         client, writer = Client(host, port), Writer(*await database_of(machine))
         asking = [asyncio.create_task(asyncio.to_thread(one.ask)) for one in (client, writer)]
         gaps = await killed_in_turn(machine, client)
@@ -71,7 +74,7 @@ async def play(file: Path, sign: Path) -> dict[str, Any]:
         cut = await cut_off(machine, client, sign)
         client.end()
         await asking[0]
-        await until(fleet.dead)
+        await until(fleet.describe_dead)
         return {
             "host": machine.facts["host"],
             "witness": machine.facts["witness"],
@@ -84,7 +87,7 @@ async def play(file: Path, sign: Path) -> dict[str, Any]:
             "written": len(writer.answers),
             "lost": writer.lost,
             "repeated": writer.repeated,
-            "dead": fleet.dead(),
+            "dead": fleet.describe_dead(),
         }
 
 
@@ -92,14 +95,14 @@ async def without_a_witness(file: Path, logs: Path) -> dict[str, Any]:
     """Takes a pair's witness and its primary away: what its other side says, and whether anybody is answered."""
     spec = read_fleet(file)
     logs.mkdir()
-    async with open_fleet(spec, engine_of(spec), logs) as fleet, serving(logs, fleet) as (machine, host, port):
+    async with open_fleet(spec, create_engine(spec), logs) as fleet, serving(logs, fleet) as (machine, host, port):
         machine.may_be_kept = False
         client, follower = Client(host, port, patience_s=SILENT_S), machine.follower
         asking = asyncio.create_task(asyncio.to_thread(client.ask))
         await more_answers(client)
         await machine.fail(FaultKind.LOSE_STORE)
         assert follower is not None
-        await follower.event("claim")
+        await follower.wait_event("claim")
         answered = len(client.answers)
         await asking
         return {

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY, PORT
+from loadstone.fleet.cluster import CLUSTER_AUTHORITY, CLUSTER_CERTIFICATE, CLUSTER_KEY, HEAD_PORT
 from loadstone.report.build import write_report
 from tests.fleet import garbage
 from tests.fleet.deaths import LOADED_INTERVALS, Death, await_load, during_a_run
@@ -93,9 +93,9 @@ def test_tiles_are_spread_over_hosts_and_have_one_report(lab: Lab) -> None:
 def test_a_cluster_that_others_started_is_joined_by_its_address(lab: Lab) -> None:
     own = lab.host.tmp / "joined.toml"
     declared = (lab.host.tmp / "fleet.toml").read_text()
-    own.write_text(f'cluster = "10.77.0.1:{PORT}"\n{declared}')
-    keys = lab.host.tmp / f"state/loadstone/fleet/10.77.0.1-{PORT}"
-    files = {"SERVER_CERT": CERTIFICATE, "SERVER_KEY": KEY, "CA_CERT": AUTHORITY}
+    own.write_text(f'cluster = "10.77.0.1:{HEAD_PORT}"\n{declared}')
+    keys = lab.host.tmp / f"state/loadstone/fleet/10.77.0.1-{HEAD_PORT}"
+    files = {"SERVER_CERT": CLUSTER_CERTIFICATE, "SERVER_KEY": CLUSTER_KEY, "CA_CERT": CLUSTER_AUTHORITY}
     tls = [f"RAY_TLS_{name}=/{(keys / file).relative_to(lab.host.folder)}" for name, file in files.items()]
     token = (keys / "token").read_text().strip()
     known = ["RAY_USE_TLS=1", *tls, "RAY_AUTH_MODE=token", f"RAY_AUTH_TOKEN={token}", "XDG_STATE_HOME=/tmp/none"]
@@ -109,9 +109,9 @@ def test_a_cluster_that_others_started_is_joined_by_its_address(lab: Lab) -> Non
 
 
 def test_without_the_token_nothing_is_answered(lab: Lab) -> None:
-    told = f"import ray; ray.init(address='10.77.0.1:{PORT}'); print(ray.nodes())"
-    keys = f"/tmp/state/loadstone/fleet/10.77.0.1-{PORT}"
-    files = {"SERVER_CERT": CERTIFICATE, "SERVER_KEY": KEY, "CA_CERT": AUTHORITY}
+    told = f"import ray; ray.init(address='10.77.0.1:{HEAD_PORT}'); print(ray.nodes())"
+    keys = f"/tmp/state/loadstone/fleet/10.77.0.1-{HEAD_PORT}"
+    files = {"SERVER_CERT": CLUSTER_CERTIFICATE, "SERVER_KEY": CLUSTER_KEY, "CA_CERT": CLUSTER_AUTHORITY}
     tls = ["RAY_USE_TLS=1", *(f"RAY_TLS_{name}={keys}/{file}" for name, file in files.items())]
     wrong = [*tls, "RAY_AUTH_MODE=token", f"RAY_AUTH_TOKEN={'0' * 64}"]
     ask = ["timeout", "-s", "KILL", "12", sys.executable, "-c", told]  # who is not answered may ask for ever

@@ -16,7 +16,7 @@ import pytest
 from loadstone.platforms.vm.command import QEMU
 from loadstone.report.build import write_report
 from loadstone.store.read import read_result
-from loadstone.study.failure import failure_of
+from loadstone.study.failure import find_failure
 from tests.fleet.hosts import Lab, NamespaceHost
 from tests.fleet.test_cluster import manifest
 from tests.verdicts import broken_rules
@@ -165,7 +165,7 @@ def test_a_failover_over_hosts_is_measured_and_reported(lab: Lab, hosts: Mapping
     (run,) = lab.result("over").glob("runs/*")
     assert manifest(run)["status"] == "complete", done.stdout + done.stderr
     assert broken_rules(run) == []
-    failure = failure_of(read_result(run).workloads[0].iterations[0])
+    failure = find_failure(read_result(run).workloads[0].iterations[0])
     assert failure is not None and failure.outage is not None
     assert failure.outage.failed == 0 and failure.outage.has_recovered
     assert failure.live_s is not None

@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, sync_playwright
 from loadstone.cli.main import main
 from loadstone.model.system import Reference
 from loadstone.report.build import Format, write_report
-from loadstone.testbed.up import Testbed, reference_testbed
+from loadstone.testbed.up import Testbed, start_reference
 
 Json = dict[str, Any]
 CHROMIUM = "/usr/bin/chromium"
@@ -92,7 +92,7 @@ def testbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
     logs = tmp_path_factory.mktemp("logs")
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        up = runner.run(stack.enter_async_context(reference_testbed(Reference(1), logs)))
+        up = runner.run(stack.enter_async_context(start_reference(Reference(1), logs)))
         yield up
         runner.run(stack.aclose())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.host.programs import server
+from loadstone.host.programs import find_server
 from loadstone.store.read import read_result
 from tests.integration.conftest import LoadstoneRunner, newest, page
 from tests.verdicts import WINDOW, broken_rules
@@ -30,7 +30,7 @@ exec "$@"
 def serving(role: str, *options: str, token: str = "") -> Iterator[Mapping[str, str]]:
     """One of our servers, as somebody else might have started it; what its ready line says."""
     environment = {**os.environ, "LOADSTONE_TOKEN": token}
-    words = [server(), role, "--until-stdin-ends", *options]
+    words = [find_server(), role, "--until-stdin-ends", *options]
     process = subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True
     )
@@ -100,7 +100,7 @@ def test_over_ssh_it_ends_with_the_run(
     programs.mkdir()
     (programs / "ssh").write_text(SSH)
     (programs / "ssh").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{Path(server()).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{programs}:{Path(find_server()).parent}:{os.environ['PATH']}")
     loadstone_here("run", "static", "--target", site, "--agent", "ssh://somewhere.example", *SHORT)
     seen(tmp_path)
 

@@ -16,8 +16,8 @@ import pyarrow.parquet as parquet
 import pytest
 from benches.theory import closed_stall_s, open_stall_s
 
-from loadstone.host.http import free_port
-from loadstone.host.programs import driver
+from loadstone.host.http import find_free_port
+from loadstone.host.programs import find_driver
 from loadstone.model.figures import IterationFigures
 from loadstone.model.load import Arrivals, Load, Population
 from loadstone.model.profile import Phases
@@ -95,13 +95,13 @@ def stall(model: str, testbed: Testbed, folder: Path, seconds: float) -> tuple[I
 def test_a_stall_shows_at_the_percentile_that_theory_gives(model: str, testbed: Testbed, tmp_path: Path) -> None:
     """A busy machine adds to it; `make test-all` asks how close it is on a quiet one."""
     figures, theory_s = stall(model, testbed, tmp_path / "page", 4.0)
-    response_s, service_s = figures.response.value_at(99.9), figures.service.value_at(99.9)
+    response_s, service_s = figures.response.get_value_at(99.9), figures.service.get_value_at(99.9)
     assert response_s is not None and service_s is not None
     assert figures.requests > 500
     assert 0.9 * theory_s <= response_s <= 10 * theory_s
     assert service_s > 0.7  # service time alone does not hide it, with so many connections
     assert response_s >= service_s
-    assert (figures.response.value_at(50) or 0) < 0.5  # only the stall is long
+    assert (figures.response.get_value_at(50) or 0) < 0.5  # only the stall is long
     assert sum(sum(operation.errors.values()) for operation in figures.operations) == 0
 
 
@@ -173,11 +173,11 @@ def wait_for_leader(folder: Path) -> None:
 
 @pytest.mark.slow("a program and two drivers that join it")
 def test_drivers_join_and_are_one_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{find_free_port()}"
     monkeypatch.setenv("LOADSTONE_JOIN_TOKEN", "0123456789abcdef0123456789")
     stranger = os.environ | {"LOADSTONE_JOIN_TOKEN": "abcdef0123456789abcdef0123"}
     words = command("run", "static", "--rate", "200", *WINDOW, "--no-report", "--drivers", "2", "--join-at", address)
-    join = [driver(), "join", address]
+    join = [find_driver(), "join", address]
     lab = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         wait_for_leader(tmp_path)
@@ -205,7 +205,7 @@ def test_drivers_join_and_are_one_record(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.slow("a program")
 def test_a_driver_that_waits_for_others_can_be_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LOADSTONE_JOIN_TOKEN", raising=False)
-    words = ["run", "static", "--rate", "5", "--drivers", "2", "--join-at", f"127.0.0.1:{free_port()}"]
+    words = ["run", "static", "--rate", "5", "--drivers", "2", "--join-at", f"127.0.0.1:{find_free_port()}"]
     process = subprocess.Popen(command(*words), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for_leader(tmp_path)
     process.send_signal(signal.SIGINT)
@@ -221,13 +221,13 @@ def test_a_driver_that_waits_for_others_can_be_ended(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize("who", ["member", "leader"])
 def test_a_driver_that_hangs_is_given_up(who: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped in the midst of the run: it neither speaks nor ends."""
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{find_free_port()}"
     monkeypatch.setenv("LOADSTONE_JOIN_TOKEN", "0123456789abcdef0123456789")
     words = ["run", "static", "--rate", "20", *WINDOW, "--steady", "60", "--no-report", "--drivers", "2"]
     words += ["--join-at", address]
     lab = subprocess.Popen(command(*words), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for_leader(tmp_path)
-    joiner = subprocess.Popen([driver(), "join", address], stderr=subprocess.PIPE, text=True)
+    joiner = subprocess.Popen([find_driver(), "join", address], stderr=subprocess.PIPE, text=True)
     stopped = 0
     try:
         records = "results/*/runs/static-1/events.jsonl"
@@ -276,7 +276,7 @@ def good_so_far(address: str) -> float:
 
 @pytest.mark.slow("a program")
 def test_live_figures_are_served_and_kept_in_other_forms(loadstone_here: LoadstoneRunner, tmp_path: Path) -> None:
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{find_free_port()}"
     words = ["run", "static", "--sessions", "4", *WINDOW, "--steady", "20", "--prometheus", address, "--no-report"]
     process = subprocess.Popen(command(*words), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from tests.integration.conftest import LoadstoneRunner, newest, report, rows, wait_until
 from tests.verdicts import WINDOW, broken_rules
 
@@ -24,7 +24,7 @@ NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin")
 def nginx(tmp_path: Path) -> Iterator[str]:
     """The example's nginx on a free port; `make test` installs the program."""
     assert NGINX, "nginx is not installed; scripts/system-packages nginx does it"
-    folder, port = tmp_path / "nginx-site", free_port()
+    folder, port = tmp_path / "nginx-site", find_free_port()
     shutil.copytree(EXAMPLE, folder)
     folder.chmod(0o755)
     configuration = folder / "nginx.conf"

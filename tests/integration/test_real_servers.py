@@ -29,7 +29,7 @@ from loadstone.services.kinds import nginx_php
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import read_iteration
 from loadstone.testbed import Testbed, software
-from loadstone.testbed.up import reference_testbed
+from loadstone.testbed.up import start_reference
 from loadstone.workloads import load
 from tests.integration.conftest import LoadstoneRunner, newest, report, wait_until
 from tests.integration.test_reference_run import hurried
@@ -164,7 +164,7 @@ def served(system: Reference, logs: Path) -> Iterator[Served]:
     """Brings the sites up and goes through them."""
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        testbed = runner.run(stack.enter_async_context(reference_testbed(system, logs, needs=NEEDS)))
+        testbed = runner.run(stack.enter_async_context(start_reference(system, logs, needs=NEEDS)))
         (target,) = testbed.targets
         yield Served(testbed, visited(target))
         runner.run(stack.aclose())

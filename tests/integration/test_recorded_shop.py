@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, parse_qsl, quote, urlsplit
 
 import pytest
 
-from loadstone.workloads.importers.from_har import recorded
+from loadstone.workloads.importers.from_har import read_recording
 from tests.integration.conftest import LoadstoneRunner, newest, report, rows
 from tests.verdicts import WINDOW, broken_rules
 
@@ -191,7 +191,7 @@ def test_a_visit_is_played_on_another_host_as_it_was_recorded(
         recorded_bodies = [TOKEN.sub("TOKEN", line).replace(quote(site, safe=""), "SITE") for line in received[:6]]
     assert loadstone_here("workloads", "from-har", *map(str, files), "-o", "mine").returncode == 0
     assert PASSWORD not in (tmp_path / "mine" / "workload.toml").read_text()
-    for variable, text in recorded(*files).secrets("mine").items():
+    for variable, text in read_recording(*files).list_secrets("mine").items():
         monkeypatch.setenv(variable, text)
     with shop() as (site, received):
         tried = loadstone_here("try", "mine", "--target", site)

@@ -17,7 +17,7 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
 from loadstone.workloads import load
-from loadstone.workloads.shares import shares
+from loadstone.workloads.shares import compute_shares
 from tests.integration.conftest import (
     Json,
     LoadstoneRunner,
@@ -68,7 +68,7 @@ def test_every_page_of_every_site_is_answered_with_its_published_bytes(workload:
     total = operations.pop("Total")
     assert total["errors"] == 0
     assert total["requests"] > SESSIONS
-    due = {name: share * total["requests"] for name, share in shares(load(workload)).operations.items()}
+    due = {name: share * total["requests"] for name, share in compute_shares(load(workload)).operations.items()}
     assert [name for name, count in due.items() if count >= 20 and not operations[name]["requests"]] == []
     for name, row in operations.items():
         if row["requests"] >= 50 and name != "download":

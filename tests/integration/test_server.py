@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.host.programs import server
+from loadstone.host.programs import find_server
 from loadstone.model.target import Endpoint
 from loadstone.testbed import Testbed
 from tests.integration.conftest import LoadstoneRunner
@@ -144,7 +144,7 @@ def test_the_backend_is_reset_through_the_web_server(testbed: Testbed) -> None:
 
 
 def test_a_port_that_is_taken_is_named(testbed: Testbed) -> None:
-    words = [server(), "backend", "--listen", str(testbed.targets[0].http)]
+    words = [find_server(), "backend", "--listen", str(testbed.targets[0].http)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert f"cannot listen on {testbed.targets[0].http}" in done.stderr

@@ -19,9 +19,9 @@ from loadstone.run.executor import DriverJob, Executor
 from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import read_iteration
-from loadstone.study.queueing import Centre, closed, open_wait_s
-from loadstone.study.summary import metrics_of
-from loadstone.testbed.up import Testbed, simulated_testbed, station_testbed
+from loadstone.study.queueing import Centre, open_wait_s, solve_closed
+from loadstone.study.summary import collect_metrics
+from loadstone.testbed.up import Testbed, simulate_testbed, start_station
 from loadstone.workloads import load as load_workload
 from tests.integration.conftest import LoadstoneRunner, report
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.integration
 def up(station: Station, folder: Path) -> Iterator[Testbed]:
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        yield runner.run(stack.enter_async_context(station_testbed(station, folder)))
+        yield runner.run(stack.enter_async_context(start_station(station, folder)))
         runner.run(stack.aclose())
 
 
@@ -53,7 +53,7 @@ def rehearse(folder: Path, station: Station, load: Load, phases: Phases) -> Iter
 
     async def play() -> None:
         job = DriverJob("page", plan, {folder.name: RunFolder(run)})
-        async with simulated_testbed(station) as testbed:
+        async with simulate_testbed(station) as testbed:
             await Executor(testbed, lambda event: None).execute([job])
 
     asyncio.run(play())
@@ -122,12 +122,12 @@ CASES = [
 def test_a_rehearsal_waits_as_theory_says(tmp_path: Path, station: Station, load: Load) -> None:
     mix = "operations_per_session = 1" if isinstance(load, Arrivals) else ""
     folder = one_page(tmp_path / "page", 'kind = "think"\nmean_s = 1', mix)
-    found = metrics_of(rehearse(folder, station, load, Phases(10, 20, 1200, 0)))
+    found = collect_metrics(rehearse(folder, station, load, Phases(10, 20, 1200, 0)))
     centre = Centre(station.workers, station.service)
     if isinstance(load, Arrivals):
         rate, response = load.rates[0], station.service + open_wait_s(centre, load.rates[0])
     else:
-        rate, response = closed(centre, load.sessions, 1.0)
+        rate, response = solve_closed(centre, load.sessions, 1.0)
     assert found["throughput"] == pytest.approx(rate, rel=0.01)
     assert found["response_mean"] == pytest.approx(response, rel=0.05)
     assert found["busy_workers"] == pytest.approx(rate * station.service, rel=0.02)
@@ -138,7 +138,7 @@ def test_a_rehearsal_is_the_same_every_time(tmp_path: Path) -> None:
     runs = []
     for name in ("a", "b"):
         folder = one_page(tmp_path / name, 'kind = "think"\nmean_s = 0', "operations_per_session = 1")
-        runs.append(metrics_of(rehearse(folder, station, load, Phases(1, 1, 10, 1))))
+        runs.append(collect_metrics(rehearse(folder, station, load, Phases(1, 1, 10, 1))))
     assert runs[0] == runs[1]
 
 

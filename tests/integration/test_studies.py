@@ -20,7 +20,7 @@ from loadstone.model.profile import PROFILES
 from loadstone.model.records.manifest import Status
 from loadstone.model.system import Clock, Station
 from loadstone.run.spec import RunSpec, WorkloadLoad
-from loadstone.store.read import catalogue
+from loadstone.store.read import list_results
 from loadstone.store.study import read_answer
 from loadstone.study.base import WorkloadRuns
 from loadstone.study.kind import StudySection
@@ -30,11 +30,11 @@ from loadstone.study.kinds.predict.answer import PredictAnswer
 from loadstone.study.kinds.predict.section import PredictSection
 from loadstone.study.kinds.search.section import SearchSection
 from loadstone.study.question import Answer
-from loadstone.study.registry import study_kinds
+from loadstone.study.registry import list_study_kinds
 from loadstone.study.runner import run_study
 from loadstone.study.search import edge
 from loadstone.study.search.answer import SearchAnswer
-from loadstone.study.spec import StudySpec, questions
+from loadstone.study.spec import StudySpec, build_questions
 from loadstone.workloads import load as load_workload
 from tests.integration.conftest import NO_REPORT, LoadstoneRunner, command, report
 from tests.integration.test_station import one_page
@@ -57,11 +57,11 @@ DEADLINE_S = 60.0
 def study(folder: Path, section: StudySection, seed: int, steady_s: float, pacing: str, mix: str = "") -> Answer:
     """Conducts a study in virtual time against the station; returns its answer about the one workload."""
     workload = load_workload(str(one_page(folder / "page", pacing, mix, LIMITS)))
-    profile = replace(PROFILES["standard"].changed(ramp_up_s=5, warm_up_s=10, steady_s=steady_s, ramp_down_s=1))
+    profile = replace(PROFILES["standard"].with_phases(ramp_up_s=5, warm_up_s=10, steady_s=steady_s, ramp_down_s=1))
     parts = (WorkloadLoad(workload, Population(1)),)
     base = RunSpec("page", parts, profile, seed, 1, STATION, folder / "results", clock=Clock.VIRTUAL)
-    kind = next(one for one in study_kinds().values() if isinstance(section, one.section))
-    asked = questions(kind, section, [workload], profile, Population(1))
+    kind = next(one for one in list_study_kinds().values() if isinstance(section, one.section))
+    asked = build_questions(kind, section, [workload], profile, Population(1))
     spec = StudySpec("study", kind, asked, WorkloadRuns(base), section.model_dump(mode="json"), fresh=True)
 
     def ignore(anything: object) -> None:
@@ -157,11 +157,11 @@ def test_an_interrupted_sweep_goes_on_with_the_missing_runs_only(tmp_path: Path,
     done = here(*words)
     assert done.returncode == 0, done.stderr
     assert [path.name for path in (tmp_path / "results").iterdir()] == [folder.name]
-    kept = {path: manifest for path, manifest in catalogue(folder / "runs") if manifest.status is Status.COMPLETE}
+    kept = {path: manifest for path, manifest in list_results(folder / "runs") if manifest.status is Status.COMPLETE}
     assert len(kept) == 3
     assert first[0] in kept
     assert (first[0] / "seal.json").stat().st_mtime_ns == sealed
-    made = read_answer(folder, study_kinds()["sweep"].adapter).runs
+    made = read_answer(folder, list_study_kinds()["sweep"].adapter).runs
     assert [run.request.settings["sessions"] for run in made] == [1, 2, 3]
     assert made[0].folder == first[0].name
     # Another question is another study.
@@ -175,7 +175,7 @@ def wait_for_runs(folder: Path, count: int) -> list[Path]:
 
     def complete() -> list[Path] | None:
         for study_folder in (folder / "results").glob("*"):
-            runs = list(catalogue(study_folder / "runs"))
+            runs = list(list_results(study_folder / "runs"))
             done = [path for path, manifest in runs if manifest.status is Status.COMPLETE]
             if len(done) >= count and len(runs) > count:
                 return done
@@ -231,7 +231,7 @@ def test_a_search_for_real_ends_with_a_verified_peak(tmp_path: Path, loadstone: 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "verified by 1 " in done.stdout  # at 255 a second the driver may be the limit of a busy machine
     (folder,) = (tmp_path / "results").iterdir()
-    answer = read_answer(folder, study_kinds()["search"].adapter)
+    answer = read_answer(folder, list_study_kinds()["search"].adapter)
     assert 100 <= answer.parts[0].peak < 255
     assert (folder / "report.html").is_file()
     for run in answer.runs:
@@ -263,7 +263,7 @@ def test_a_duet_makes_both_runs_at_the_same_time_on_cores_of_their_own(
     done = loadstone(*words)
     assert "2 pairs cannot distinguish a difference from chance" in done.stdout, done.stderr
     (path,) = (tmp_path / "results").iterdir()
-    answer = read_answer(path, study_kinds()["compare"].adapter)
+    answer = read_answer(path, list_study_kinds()["compare"].adapter)
     for first, second in zip(answer.runs[::2], answer.runs[1::2], strict=True):
         (one,), (other,) = first.windows_unix_s, second.windows_unix_s
         assert max(one[0], other[0]) < min(one[1], other[1]), "both measured at some time"
@@ -292,7 +292,7 @@ def test_a_signal_ends_both_runs_of_a_duet(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=DEADLINE_S) == 130
     (study_folder,) = (tmp_path / "results").iterdir()
-    states = [manifest.status for _, manifest in catalogue(study_folder / "runs")]
+    states = [manifest.status for _, manifest in list_results(study_folder / "runs")]
     assert states == [Status.INTERRUPTED, Status.INTERRUPTED]
 
 

@@ -13,9 +13,9 @@ import psutil
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
-from loadstone.host.http import free_port
-from loadstone.host.programs import server
-from loadstone.judge.tiles import tiles_of
+from loadstone.host.http import find_free_port
+from loadstone.host.programs import find_server
+from loadstone.judge.tiles import list_tiles
 from loadstone.measure.power import Replay
 from loadstone.model.machine import MachineSpec
 from loadstone.model.records.check import CheckId
@@ -27,7 +27,7 @@ from loadstone.store.study import read_answer
 from loadstone.study.kinds.tiles import KIND
 from loadstone.study.kinds.tiles.answer import TilesAnswer
 from loadstone.study.kinds.tiles.question import TilesPeak
-from loadstone.testbed.tiles import TilesSystem, tiles_testbed
+from loadstone.testbed.tiles import TilesSystem, start_tiles
 from tests.integration.conftest import (
     CHROMIUM,
     NO_REPORT,
@@ -176,7 +176,7 @@ def test_power_is_measured_loaded_and_idle_with_downloads_in_a_folder_that_two_r
         is_idle = any(tmp_path.glob("results/*/runs/tile1-poll-1/events.jsonl"))
         return table.rows[is_idle][1]
 
-    monkeypatch.setattr(Replay, "watts", watts_of_the_phase)
+    monkeypatch.setattr(Replay, "read_watts", watts_of_the_phase)
     (tmp_path / "power.csv").write_text("seconds,watts\n0,200\n10,80\n")
     zone = tmp_path / "powercap" / "intel-rapl:0"
     zone.mkdir(parents=True)
@@ -238,7 +238,7 @@ def test_every_role_that_is_killed_is_named_with_its_signal(tmp_path: Path) -> N
     async def kill_in_turn() -> list[str]:
         """Returns who is named as dead after each kill."""
         named = []
-        async with tiles_testbed(system, tmp_path) as up:
+        async with start_tiles(system, tmp_path) as up:
             processes = up.processes()
             for role in ROLES:
                 os.kill(processes[f"tile1-{role}"], signal.SIGKILL)
@@ -255,7 +255,7 @@ def test_every_role_that_is_killed_is_named_with_its_signal(tmp_path: Path) -> N
 @pytest.mark.slow("a tile comes up")
 def test_a_killed_role_makes_the_run_invalid_with_its_name_and_time(tmp_path: Path) -> None:
     with tiles_under_way(tmp_path) as running:
-        os.kill(process_of(running, server(), "dealership"), signal.SIGKILL)
+        os.kill(process_of(running, find_server(), "dealership"), signal.SIGKILL)
         out, _ = running.communicate(timeout=60)
     assert running.returncode == 3, out
     died_well(tmp_path, "tile1-app (signal SIGKILL")
@@ -286,7 +286,7 @@ def died_well(folder: Path, who: str) -> None:
     for one in read_result(result).workloads:
         assert one.iterations[0].records.intervals, one.id.label
     assert who.partition(" (")[0] in page(folder)
-    (tile,) = tiles_of(read_result(result))
+    (tile,) = list_tiles(read_result(result))
     assert tile.number == 1
 
 
@@ -323,7 +323,7 @@ def test_a_search_ends_by_itself_with_a_reason(tile: str, loadstone_here: Loadst
     assert isinstance(answer, TilesAnswer)
     trials, question = answer.tried, TilesPeak("tiny", 2)
     # A busy machine may not hold two tiles, or one; whatever its runs say, the search goes on as they say, and ends.
-    asked = [question.next_tenths(trials[:count]) for count in range(len(trials) + 1)]
+    asked = [question.plan_next_tenths(trials[:count]) for count in range(len(trials) + 1)]
     assert asked == [*(trial.tenths for trial in trials), None]
     assert trials[0].tenths == 10
     assert len(answer.headline) == 2
@@ -357,8 +357,8 @@ def test_a_mail_server_that_loses_alters_or_miscounts_is_caught(tmp_path: Path) 
 def run_of_faulty_mail(folder: Path, fault: str) -> Iterator[subprocess.Popen[str]]:
     """A run against a mail server with a fault in every seventh message."""
     folder.mkdir()
-    port = free_port()
-    words = [server(), "mail", "--folder", str(folder / "mail"), "--listen", f"127.0.0.1:{port}", fault, "7"]
+    port = find_free_port()
+    words = [find_server(), "mail", "--folder", str(folder / "mail"), "--listen", f"127.0.0.1:{port}", fault, "7"]
     with subprocess.Popen([*words, "--until-stdin-ends"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as faulty:
         assert faulty.stdout is not None
         assert b"ready" in faulty.stdout.readline()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from loadstone.web.listing import PAGE
 from tests.integration.conftest import LoadstoneRunner, command, run_command, wait_until
 from tests.integration.test_report_in_browser import CUT
@@ -44,7 +44,7 @@ def run_of_shelf(shelf: Path, tmp_path: Path) -> Path:
 @contextlib.contextmanager
 def served(folder: Path, *words: str) -> Iterator[str]:
     """The page over `results` in a folder; gone at the end."""
-    port = free_port()
+    port = find_free_port()
     process = subprocess.Popen(command("serve", "--listen", f"127.0.0.1:{port}", *words), cwd=folder)
     try:
         wait_until(lambda: _listens(port), "the page is served")

@@ -204,7 +204,7 @@ def test_a_recorded_exchange_is_played_by_many_with_keys_of_their_own(
     assert "2 new users completed the visit at the same time" in done.stdout, done.stdout
     made = load(str(tmp_path / "mine"))
     assert made.mix.sequence == ("home", "room", "ticket")
-    assert [list(step.planned_pairs()) for step in made.operations["room"].websocket] == [
+    assert [list(step.plan_pairs()) for step in made.operations["room"].websocket] == [
         ["await"],
         ["send"],
         ["await"],

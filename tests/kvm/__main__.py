@@ -47,7 +47,7 @@ def _boot(host: EmulatedHost) -> str:
     where it did not.
     """
     with (host.folder / "qemu.log").open("wb") as log:
-        process = subprocess.Popen(command(host), stdout=log, stderr=log, env=launch.environment())
+        process = subprocess.Popen(command(host), stdout=log, stderr=log, env=launch.build_environment())
     deadline, shown = time.monotonic() + TIMEOUT_S, 0
     try:
         while (running := process.poll() is None) and time.monotonic() < deadline:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.host import launch
-from loadstone.host.cache import cache_folder, cached
+from loadstone.host.cache import fill_cached, find_cache_folder
 from loadstone.host.programs import FOLDER_VARIABLE
-from loadstone.platforms.vm.image import Image, image, overlay
+from loadstone.platforms.vm.image import Image, create_overlay, get_image
 from loadstone.platforms.vm.kernel import PACKAGE
 from tests.places import PROJECT
 
@@ -71,11 +71,11 @@ def build(folder: Path, wheel: Path, checks: Sequence[str], has_sources: bool) -
     """Builds the disks in a folder, for these checks or for all. `has_sources`: the package of src replaces the
     wheel's.
     """
-    host = EmulatedHost(folder, image(f"debian+{'+'.join(PACKAGES)}"))
+    host = EmulatedHost(folder, get_image(f"debian+{'+'.join(PACKAGES)}"))
     assert host.image.root
     for file in (host.root, host.payload, host.spare, host.console, host.lines):
         file.unlink(missing_ok=True)
-    overlay(host.image.root, host.root, ROOT_MIB)
+    create_overlay(host.image.root, host.root, ROOT_MIB)
     _build_payload(host, _site(wheel), checks, has_sources)
     with host.spare.open("wb") as spare:
         spare.truncate(DATA_MIB << 20)
@@ -92,7 +92,7 @@ def _site(wheel: Path) -> Path:
         argv += ["--python-version", PYTHON, "--only-binary", ":all:", "--constraint", str(constraints), str(wheel)]
         _run(argv)
 
-    return cached("kvm-trial", key, install)
+    return fill_cached("kvm-trial", key, install)
 
 
 def _build_payload(host: EmulatedHost, site: Path, checks: Sequence[str], has_sources: bool) -> None:
@@ -101,7 +101,7 @@ def _build_payload(host: EmulatedHost, site: Path, checks: Sequence[str], has_so
     shutil.rmtree(tree, ignore_errors=True)
     (tree / "code" / "tests").mkdir(parents=True)
     (tree / RESULTS).mkdir()
-    kernel = cache_folder() / f"kernel-{PACKAGE}"
+    kernel = find_cache_folder() / f"kernel-{PACKAGE}"
     shutil.copytree(kernel, tree / "cache" / kernel.name, symlinks=True)
     _run(["cp", "--archive", str(site), str(tree / "site")])
     for name in ("__init__.py", "kvm"):

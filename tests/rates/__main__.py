@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from loadstone.study.kinds.failover.answer import failing_at_most
+from loadstone.study.kinds.failover.answer import compute_failing_at_most
 from tests.places import PROJECT
 from tests.rates import RATES
 from tests.rates.contract import Rate
@@ -111,7 +111,7 @@ def _row(rate: Rate) -> str:
     if not trials:
         return f"| {rate.name} | {rate.title} | - | 0 of {rate.trials} | - | - | not measured | - |\n"
     held, seconds = sum(trial.has_held for trial in trials), sorted(trial.seconds for trial in trials)
-    may_fail = 100 * failing_at_most(held, len(trials))
+    may_fail = 100 * compute_failing_at_most(held, len(trials))
     newest = trials[-1]
     cells = (rate.name, rate.title, held, len(trials), f"{may_fail:.1f}", f"{seconds[len(seconds) // 2]:.1f}")
     return f"| {' | '.join(map(str, (*cells, newest.date, newest.commit)))} |\n"

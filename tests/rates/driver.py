@@ -8,7 +8,7 @@ from statistics import median
 import pytest
 
 from loadstone.model.system import Reference
-from loadstone.testbed.up import reference_testbed
+from loadstone.testbed.up import start_reference
 from tests.integration.conftest import report, rows, run_command
 from tests.integration.test_driver import stall
 from tests.rates.contract import Rate
@@ -21,13 +21,13 @@ def stall_as_theory_says(trial: int, folder: Path) -> None:
     (folder / "logs").mkdir()
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        testbed = runner.run(stack.enter_async_context(reference_testbed(Reference(1), folder / "logs")))
+        testbed = runner.run(stack.enter_async_context(start_reference(Reference(1), folder / "logs")))
         try:
             model = ("open", "closed")[trial % 2]
             figures, theory_s = stall(model, testbed, folder / "page", STALLED_S)
         finally:
             runner.run(stack.aclose())
-    assert figures.response.value_at(99.9) == pytest.approx(theory_s, rel=0.05)
+    assert figures.response.get_value_at(99.9) == pytest.approx(theory_s, rel=0.05)
     assert sum(sum(operation.errors.values()) for operation in figures.operations) == 0
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from loadstone.platforms.kinds.podman import MOST, podman
+from loadstone.platforms.kinds.podman import MOST, build_podman_command
 from tests.integration.conftest import newest, report, rows
 from tests.places import PROJECT
 from tests.rates.contract import Rate
@@ -26,7 +26,7 @@ def measure_from_the_image(trial: int, folder: Path) -> None:
     """Builds the image and measures a site from within it."""
     with image(folder) as tag, site() as address:
         limits = [f"--ulimit=nofile={MOST}:{MOST}", f"--ulimit=nproc={MOST}:{MOST}"]
-        run = [*podman(), "run", "--rm", "--network=host", *limits, f"--volume={folder}:/work", tag]
+        run = [*build_podman_command(), "run", "--rm", "--network=host", *limits, f"--volume={folder}:/work", tag]
         assert carry_out(*run, "--version").startswith("loadstone ")
         words = ("--sessions", "3", "--seconds", "3", "--warm-up", "1")
         carry_out(*run, "run", f"{address}/", *words, codes=(0, 1, 3))
@@ -40,14 +40,16 @@ def image(folder: Path) -> Iterator[str]:
     """The image's name; its base is made of Debian's packages, since nothing fetches images."""
     root = folder / "base.tar"
     carry_out("mmdebstrap", "--quiet", "--variant=minbase", f"--include={PACKAGES}", "bookworm", root)
-    carry_out(*podman(), "import", root, BASE)
+    carry_out(*build_podman_command(), "import", root, BASE)
     root.unlink()
     programs = Path(sys.executable).parent
     try:
-        carry_out(PROJECT / "scripts" / "make-image", programs, BASE=BASE, TAG=TAG, PODMAN=shlex.join(podman()))
+        carry_out(
+            PROJECT / "scripts" / "make-image", programs, BASE=BASE, TAG=TAG, PODMAN=shlex.join(build_podman_command())
+        )
         yield TAG
     finally:
-        subprocess.run([*podman(), "rmi", "--force", TAG, BASE], capture_output=True)
+        subprocess.run([*build_podman_command(), "rmi", "--force", TAG, BASE], capture_output=True)
 
 
 @contextmanager

@@ -15,10 +15,16 @@ from playwright.sync_api import sync_playwright
 
 from loadstone.report.har import REDACTED
 from loadstone.store.read import read_result
-from loadstone.workloads.importers.answers import json_leaves
-from loadstone.workloads.importers.from_har import Recording, recorded
+from loadstone.workloads.importers.answers import list_json_leaves
+from loadstone.workloads.importers.from_har import Recording, read_recording
 from loadstone.workloads.importers.har import HarExchange
-from loadstone.workloads.importers.recorded_request import body_text, form_text, keyed, pair_list, parts_of
+from loadstone.workloads.importers.recorded_request import (
+    index_fields,
+    pair_list,
+    read_body_text,
+    read_form_text,
+    read_text_parts,
+)
 from loadstone.workloads.importers.steps import Leaf
 from tests.integration.conftest import CHROMIUM, OPTIONS, LoadstoneRunner, newest
 from tests.sites.contract import Application, Stock
@@ -103,8 +109,8 @@ def proven(stock: Stock, fetched: Path, folder: Path, loadstone: LoadstoneRunner
         assert made.returncode == 0, made.stdout + made.stderr
         said = made.stdout
         before = len(application.requests())
-        recording = recorded(folder / "a.har", folder / "b.har")
-        os.environ.update(recording.secrets("mine"))  # a name that no other test has
+        recording = read_recording(folder / "a.har", folder / "b.har")
+        os.environ.update(recording.list_secrets("mine"))  # a name that no other test has
         tried = loadstone("try", "mine", "--target", application.site, "--trace", "visit.har")
         assert tried.returncode == 0, tried.stdout + tried.stderr
         _tell_secret(folder / "visit.har", recording)
@@ -122,7 +128,7 @@ def proven(stock: Stock, fetched: Path, folder: Path, loadstone: LoadstoneRunner
         needless=said.count("needless: "),
         import_s=round(import_s, 1),
         recorded_bytes=(folder / "a.har").stat().st_size,
-        left=sum(not place.correlated.value for place in recording.workload("mine").places),
+        left=sum(not place.correlated.value for place in recording.build_workload("mine").places),
         is_verified=WENT_THROUGH in said,
         sent=sent.total(),
         others=tuple(_sent_otherwise(recording, folder / "visit.har")),
@@ -141,7 +147,7 @@ def _cpu_s() -> float:
 
 def _tell_secret(trace: Path, recording: Recording) -> None:
     """Puts a password back that a trace withholds: it may be a word of the site's paths."""
-    for text in list(recording.secrets("mine").values())[:1]:
+    for text in list(recording.list_secrets("mine").values())[:1]:
         trace.write_text(trace.read_text().replace(REDACTED, json.dumps(text)[1:-1]))
 
 
@@ -165,7 +171,7 @@ def _sent_otherwise(recording: Recording, trace: Path) -> Iterator[str]:
         fields = _fields(page.first)
         if not fields or page.first.is_socket:
             continue
-        known = {leaf for leaf in fields if recording.correlation.text(page.name, leaf) is not None}
+        known = {leaf for leaf in fields if recording.correlation.fill_leaf(page.name, leaf) is not None}
         plain = {leaf: text for leaf, text in fields.items() if leaf not in known and recording.site not in text}
         found = next((n for n in range(at, len(asked)) if _is_that(asked[n], page.first.method, fields, plain)), None)
         if found is None:
@@ -182,9 +188,9 @@ def _is_that(entry: dict[str, Any], method: str, fields: dict[Leaf, str], plain:
 def _fields(exchange: HarExchange) -> dict[Leaf, str]:
     """What a request sends by places: its query, its form, its JSON and its parts."""
     request, query = exchange.request, pair_list(urlsplit(exchange.request.url).query)
-    fields = {Leaf("query", key): text for key, text in keyed(query).items()}
-    fields |= {Leaf("field", key): text for key, text in keyed(pair_list(form_text(request))).items()}
-    fields |= {Leaf("part", name): text for name, text in parts_of(request)}
-    if not form_text(request):
-        fields |= {Leaf("JSON", pointer): text for pointer, text in json_leaves(body_text(request))}
+    fields = {Leaf("query", key): text for key, text in index_fields(query).items()}
+    fields |= {Leaf("field", key): text for key, text in index_fields(pair_list(read_form_text(request))).items()}
+    fields |= {Leaf("part", name): text for name, text in read_text_parts(request)}
+    if not read_form_text(request):
+        fields |= {Leaf("JSON", pointer): text for pointer, text in list_json_leaves(read_body_text(request))}
     return fields

@@ -11,7 +11,7 @@ import typer
 import typer.main
 from docs_reference.markdown import anchor
 
-from loadstone.cli.main import whole_program
+from loadstone.cli.main import build_program
 from tests.places import PROJECT
 
 PAGES = (*sorted(PROJECT.glob("*.md")), *sorted(PROJECT.glob("docs/**/*.md")))
@@ -90,7 +90,7 @@ def commands_of(page: Path) -> Iterator[list[str]]:
 
 @pytest.fixture(scope="module")
 def program() -> Any:
-    return typer.main.get_command(whole_program())
+    return typer.main.get_command(build_program())
 
 
 def parse(program: Any, arguments: list[str]) -> None:

@@ -20,7 +20,7 @@ from docs_reference.rules import RULES
 from typer.testing import CliRunner
 
 from loadstone import judge
-from loadstone.cli.main import overview_program, whole_program
+from loadstone.cli.main import build_overview, build_program
 from loadstone.judge.remedies import REMEDIES
 from loadstone.model.records.check import CheckId
 from tests.places import DATA, PROJECT
@@ -41,7 +41,7 @@ def test_the_reference_is_what_the_code_says(name: str, generated: dict[str, str
 
 def test_the_help_lists_the_commands_that_there_are() -> None:
     assert FILE.read_text(encoding="utf-8") == overview(), REMEDY
-    helps = [CliRunner().invoke(program(), ["--help"]).stdout for program in (overview_program, whole_program)]
+    helps = [CliRunner().invoke(program(), ["--help"]).stdout for program in (build_overview, build_program)]
     assert "explain" in helps[0] and helps[0] == helps[1]
 
 
@@ -88,7 +88,7 @@ def test_every_file_of_a_stored_result_is_in_the_reference() -> None:
 
 
 def test_every_option_is_read_from_the_variable_that_the_reference_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    program: Any = typer.main.get_command(whole_program())
+    program: Any = typer.main.get_command(build_program())
     for path, command in commands_below(program, ("loadstone",)):
         context = typer.Context(program, info_name="loadstone", auto_envvar_prefix=ENVIRONMENT)
         below = program

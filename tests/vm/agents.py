@@ -20,7 +20,7 @@ from pyroute2 import NetNS, netns
 
 from loadstone.host.programs import pair
 from loadstone.platforms.fabric import NetworkInterface
-from loadstone.platforms.pair.command import PairLayout, SideFiles, agent, namespace_file
+from loadstone.platforms.pair.command import PairLayout, SideFiles, build_agent_command, find_namespace_file
 from loadstone.platforms.pair.lines import AgentLine
 from loadstone.platforms.vm.image import Image
 from tests.waiting import WAIT_S, until
@@ -138,7 +138,7 @@ def agent_argv(files: SideFiles, network: Network, tap: str, mac: str, follow: s
     """The command of an agent, which stays in this host's network and has its tap in the namespace."""
     nic = NetworkInterface("public", tap, network.name, "", mac, "")
     layout = PairLayout(files.folder.name, 0, Image("", "", Path(), "", Path()), nic)
-    return [*agent(pair(), layout, files, tap, follow), "--tap-in", namespace_file(network.name)]
+    return [*build_agent_command(pair(), layout, files, tap, follow), "--tap-in", find_namespace_file(network.name)]
 
 
 @dataclass

@@ -33,7 +33,7 @@ Asking = TypeVar("Asking", bound=Client)
 def leaving_nothing() -> Iterator[None]:
     """Checks at its end that no process, namespace, link, group or folder is left of what the block made."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runtime, "PREFIX", OURS)
+        patch.setattr(runtime, "RUNTIME_PREFIX", OURS)
         before = traces()
         yield
         psutil.wait_procs(psutil.Process().children(recursive=True), timeout=10)
@@ -120,10 +120,10 @@ def patient_agents() -> Iterator[None]:
     """Has agents of pairs that start in this process wait for longer than half a second for each other."""
 
     def agent(*declared: Any) -> list[str]:
-        return [*pair_command.agent(*declared), "--patience-ms", str(PATIENCE_MS)]
+        return [*pair_command.build_agent_command(*declared), "--patience-ms", str(PATIENCE_MS)]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local_side, "agent", agent)
+        patch.setattr(local_side, "build_agent_command", agent)
         yield
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY
+from loadstone.fleet.cluster import CLUSTER_AUTHORITY, CLUSTER_CERTIFICATE, CLUSTER_KEY
 from loadstone.fleet.pairs.half import HostedHalf
 from loadstone.platforms.fabric import Member, NetworkInterface, TapOptions, WideNetwork
 from loadstone.platforms.journal import open_journal
@@ -68,7 +68,7 @@ async def open_no_monitor(*_: object) -> None:
 def machines_stood_in() -> Iterator[None]:
     """Starts the stand-in in place of QEMU while the block runs."""
     with (
-        patch.object(local_side, "qemu", stand_in_argv),
+        patch.object(local_side, "build_qemu_command", stand_in_argv),
         patch.object(local_side, "open_monitor", open_no_monitor),
         patch("loadstone.fleet.pairs.half.forward", open_no_monitor),
     ):
@@ -102,9 +102,9 @@ def side_of(half: HostedHalf, name: str) -> PairSide:
 
 async def make_pair(halves: dict[str, HostedHalf], lease_min: int) -> None:
     """Makes a protected pair on both hosts, and its witness on the third."""
-    files = await asyncio.to_thread(reference.certificate, [CALLER, *LOG_ADDRESSES.values()])
+    files = await asyncio.to_thread(reference.create_certificate, [CALLER, *LOG_ADDRESSES.values()])
     for half in halves.values():
-        texts = (files[CERTIFICATE], files[KEY], files[AUTHORITY])
+        texts = (files[CLUSTER_CERTIFICATE], files[CLUSTER_KEY], files[CLUSTER_AUTHORITY])
         await half.install_credentials(*texts, log_address=LOG_ADDRESSES[half.address])
         await half.join(WIDE)
     witness = await halves["w1"].start_witness(60 * lease_min)
@@ -115,11 +115,11 @@ async def make_pair(halves: dict[str, HostedHalf], lease_min: int) -> None:
     await a.start_agent(None)
     seen = len(a.events)
     await a.order("protect")
-    address = str((await a.event("listening", after=seen))["address"])
+    address = str((await a.wait_event("listening", after=seen))["address"])
     await a.start_machine(Mode.RECORD, has_state=False)
     await b.start_agent(address)
     await b.start_machine(Mode.REPLAY, has_state=False)
-    await a.event("protected")
+    await a.wait_event("protected")
 
 
 async def supervise(namespace: str, stem: str, folder: Path, lease_min: int) -> None:

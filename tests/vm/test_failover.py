@@ -10,7 +10,7 @@ import pytest
 
 from loadstone.cli.exits import Exit
 from loadstone.store.read import read_result
-from loadstone.study.failure import Failure, failure_of
+from loadstone.study.failure import Failure, find_failure
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.integration.conftest import LoadstoneRunner, loadstone, newest  # noqa: F401
 
@@ -33,7 +33,7 @@ def fail_over(tmp_path: Path, loadstone: LoadstoneRunner, code: Exit, *options: 
     (trial,) = answer["trials"]
     is_known = trial["failure"] is not None  # a busy host may delay the driver: the study then draws no conclusion
     assert done.returncode == (code if is_known else Exit.INVALID), done.stdout + done.stderr
-    failure = failure_of(read_result(run_of(tmp_path)).workloads[0].iterations[0])
+    failure = find_failure(read_result(run_of(tmp_path)).workloads[0].iterations[0])
     assert failure is not None
     return failure
 

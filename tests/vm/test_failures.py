@@ -47,7 +47,7 @@ def boot(folder: Path, **settings: object) -> None:
     async def play() -> None:
         async with open_testbed(folder) as base:
             machine = read_machine({"platform": "vm", "memory": 192, **settings})
-            await base.machine("one", machine, (PUBLIC,))
+            await base.start_machine("one", machine, (PUBLIC,))
 
     asyncio.run(play())
 
@@ -55,7 +55,9 @@ def boot(folder: Path, **settings: object) -> None:
 def test_a_guest_that_hangs_at_boot_ends_in_an_error_with_its_console(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "PORT", "org.loadstone.other")  # the agent waits for a port that never comes
+    monkeypatch.setattr(
+        commands, "AGENT_PORT_NAME", "org.loadstone.other"
+    )  # the agent waits for a port that never comes
     monkeypatch.setattr(machines, "VM_BOOT_TIMEOUT_S", 3.0)
     started = time.monotonic()
     with pytest.raises(PlatformError, match="did not boot within 3 s") as raised:
@@ -65,7 +67,7 @@ def test_a_guest_that_hangs_at_boot_ends_in_an_error_with_its_console(
 
 
 def test_a_guest_that_panics_ends_in_an_error_that_shows_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "kernel_line", lambda layout: "console=ttyS0 panic=-1 rdinit=/modules/order")
+    monkeypatch.setattr(commands, "build_kernel_line", lambda layout: "console=ttyS0 panic=-1 rdinit=/modules/order")
     with pytest.raises(PlatformError, match=r"ended with code 0 instead of coming up(?s:.*)Kernel panic"):
         boot(tmp_path)
     assert "Kernel panic" in (tmp_path / "one-console.log").read_text()
@@ -173,7 +175,7 @@ def test_the_next_command_clears_up_after_a_killed_laboratory(tmp_path: Path, mo
     assert not qemu.is_running() or qemu.status() == psutil.STATUS_ZOMBIE
     assert not folder.exists()
     assert not Path(f"/run/netns/{folder.name}").exists()
-    monkeypatch.setattr(runtime, "PREFIX", folder.name[:2])
+    monkeypatch.setattr(runtime, "RUNTIME_PREFIX", folder.name[:2])
     assert journal.reap() == []
 
 
@@ -237,8 +239,8 @@ async def serve_from_a_machine(folder: Path) -> None:
     """Boots a machine, has it serve, and takes it down."""
     folder.mkdir()
     async with open_testbed(folder) as base:
-        machine = await base.machine("one", read_machine("platform=vm,memory=192"), (PUBLIC,))
-        started = await machine.start("backend", reference.backend_command(machine.listen, 1))
+        machine = await base.start_machine("one", read_machine("platform=vm,memory=192"), (PUBLIC,))
+        started = await machine.start("backend", reference.build_backend_command(machine.listen, 1))
         assert reference.read_ready(started.first_line).http
         assert machine.facts["boot_s"] > 0
 
@@ -250,7 +252,7 @@ def test_making_networks_is_heard_by_nobody_as_a_signal(tmp_path: Path) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: heard.append(1))
         for _ in range(5):
             async with open_testbed(tmp_path) as base:
-                await base.local.fabric.tap(PUBLIC, TapOptions())
+                await base.local.fabric.create_tap(PUBLIC, TapOptions())
         await asyncio.sleep(0.1)
 
     asyncio.run(play())

@@ -120,11 +120,11 @@ def test_a_pair_whose_supervisors_are_killed_survives_a_fault_and_is_taken_over(
             with machines_stood_in():
                 assert list(await restore_halves(hosts, answers)) == ["s1"]
             await survivor.order("protect")
-            address = str((await survivor.event("listening"))["address"])
+            address = str((await survivor.wait_event("listening"))["address"])
             assert address.startswith(LOG_ADDRESSES[ADDRESSES["s2"]])
             third = side_of(halves["s1"], "side-2")
             await third.start_agent(address)
-            await survivor.event("joined")
+            await survivor.wait_event("joined")
             assert await pair.runs_on()
             for half in halves.values():
                 await half.end()

@@ -31,7 +31,7 @@ def boot(folder: Path, use: Use, **settings: object) -> None:
     async def play() -> None:
         async with open_testbed(folder) as base:
             spec = read_machine({"platform": "vm", "memory": 192, "accelerator": "tcg", "cold": True, **settings})
-            machine = await base.machine("one", spec, (PUBLIC,))
+            machine = await base.start_machine("one", spec, (PUBLIC,))
             assert isinstance(machine, VirtualMachine)
             await use(machine)
 
@@ -41,7 +41,7 @@ def boot(folder: Path, use: Use, **settings: object) -> None:
 async def serve_and_read_segment(machine: VirtualMachine) -> int:
     """Starts a server in the machine; returns the largest segment of a connection to it in bytes."""
     await machine.start("idle", [SERVER, "idle", "--listen", "0.0.0.0:9000"])
-    end = await machine.reach(9000)
+    end = await machine.find_endpoint(9000)
     return await asyncio.to_thread(read_segment, end.host, end.port)
 
 
@@ -49,7 +49,7 @@ def test_a_machine_has_its_disk_its_queues_and_its_share_of_the_host(tmp_path: P
     async def use(machine: VirtualMachine) -> None:
         assert await serve_and_read_segment(machine) > 8900
         await machine.write("file", "content")
-        outside = await machine.outside()
+        outside = await machine.read_outside()
         assert outside and outside["disk"]["read_count"] > 0
         assert thread_cores(machine) == {"0"}
         assert "io" in machine.threads.values()

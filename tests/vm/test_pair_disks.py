@@ -170,7 +170,7 @@ async def bytes_on_the_wire_of_a_read(pair: SharedPair) -> float:
     await until_told(primary)
     wire_bytes: float = primary.metrics["wire_bytes"] - before
     await pair.machine.fail(FaultKind.KILL_PRIMARY)
-    await secondary.event("live")
+    await secondary.wait_event("live")
     assert await read_anew(pair.machine, database) == digest
     assert not pair.events("diverged")
     return wire_bytes
@@ -187,7 +187,7 @@ async def write_while_primaries_are_killed(pair: SharedPair) -> None:
             await more_answers(writer)
             secondary = pair.secondary
             await machine.fail(FaultKind.KILL_PRIMARY)
-            await secondary.event("live")
+            await secondary.wait_event("live")
             await more_answers(writer)
     assert (writer.errors, writer.lost, writer.repeated) == ([], 0, 0)
     assert not pair.events("diverged")
@@ -199,7 +199,7 @@ async def assert_both_end(pair: SharedPair, end: Callable[[], Awaitable[None]]) 
     seen = [len(side.events) for side in sides]
     await end()
     for side in sides:
-        await side.event("over")
+        await side.wait_event("over")
     await until(lambda: not any(side.pid for side in pair.machine.sides))
     events = {event["event"] for side, at in zip(sides, seen, strict=True) for event in side.events[at:]}
     assert not {"live", "alone", "claim", "diverged"} & events
@@ -319,7 +319,7 @@ def test_a_side_whose_disk_is_full_is_gone_and_the_other_goes_on(
             database = await database_of(machine)
             primary, secondary = machine.sides
             await fill(small[1], secondary, database)
-            await primary.event("alone")
+            await primary.wait_event("alone")
             await until(lambda: not secondary.pid)
             async with writing(database):
                 assert machine.serving is primary
@@ -327,7 +327,7 @@ def test_a_side_whose_disk_is_full_is_gone_and_the_other_goes_on(
             third = machine.follower
             assert third is not None
             await fill(small[0], primary, database)
-            await third.event("live")
+            await third.wait_event("live")
             await until(lambda: not primary.pid)
             async with writing(database):
                 assert machine.serving is third
@@ -342,7 +342,7 @@ async def fill(folder: Path, side: Side, database: tuple[str, int]) -> None:
         while True:  # until the file system takes no more: the machine may write meanwhile
             ballast.write(bytes(4096))
     async with writing(database):
-        event = await side.event("disk_failed")
+        event = await side.wait_event("disk_failed")
     assert "No space" in event["why"]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from benches.boundaries import cut_often
 
-from loadstone.host.programs import preload
+from loadstone.host.programs import find_preload
 from loadstone.platforms.pair.local_side import PAIR_MEMORY_VARIABLE
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.vm.conftest import patient_agents
@@ -25,7 +25,7 @@ pytestmark = [
 def test_a_program_without_what_is_used_of_qemu_is_named_with_what_it_lacks(tmp_path: Path) -> None:
     log = str(tmp_path / "log")
     opening = f"import ctypes; ctypes.CDLL(None).fopen64({log.encode()!r}, b'rb')"
-    environment = os.environ | {"LD_PRELOAD": preload(), PAIR_MEMORY_VARIABLE: log}
+    environment = os.environ | {"LD_PRELOAD": find_preload(), PAIR_MEMORY_VARIABLE: log}
     done = subprocess.run([sys.executable, "-c", opening], env=environment, capture_output=True, text=True, check=True)
     assert "does not export replay_mode, replay_state" in done.stderr
 

@@ -18,7 +18,7 @@ from benches.failovers import serving
 from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
 from loadstone.platforms.pair import build, gate
-from loadstone.platforms.pair.fitness import BESIDE_MIB, MIB
+from loadstone.platforms.pair.fitness import BESIDE_MIB, FITNESS_MIB
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.services import reference
 from tests.vm.conftest import SharedPair, assert_nobody_answers, more_answers, patient_agents, shared_pair
@@ -79,8 +79,8 @@ def test_a_side_takes_no_more_memory_than_the_check_before_counts(pair: SharedPa
     for side in (pair.primary, pair.secondary):
         taken = sum(psutil.Process(pid).memory_info().rss for pid in side.processes.values())
         memory = pair.machine.layout.spec.memory
-        assert memory < taken / MIB < memory + BESIDE_MIB
-        assert taken / MIB > memory + BESIDE_MIB / 2, "the check counts far too much"
+        assert memory < taken / FITNESS_MIB < memory + BESIDE_MIB
+        assert taken / FITNESS_MIB > memory + BESIDE_MIB / 2, "the check counts far too much"
 
 
 @pytest.mark.slow("three primaries are killed and replaced in turn")
@@ -92,7 +92,7 @@ def test_killed_primaries_are_survived_by_connections_and_no_acknowledged_write_
                 primary, secondary, generation = pair.primary, pair.secondary, last_generation(pair)
                 killed = time.monotonic()
                 os.kill(primary.processes["machine"], signal.SIGKILL)
-                live = await secondary.event("live")
+                live = await secondary.wait_event("live")
                 await more_answers(client)
                 await more_answers(writer)
                 assert max(client.longest_gap_s(killed), writer.longest_gap_s(killed)) < PAUSE_S
@@ -102,7 +102,7 @@ def test_killed_primaries_are_survived_by_connections_and_no_acknowledged_write_
                 assert await machine.protect() < PAUSE_S
         assert (client.errors, writer.errors, writer.lost, writer.repeated) == ([], [], 0, 0)
         assert not pair.events("diverged")
-        assert (await machine.start("other", reference.backend_command(machine.listen, 1))).first_line
+        assert (await machine.start("other", reference.build_backend_command(machine.listen, 1))).first_line
 
     pair.play(play)
 
@@ -117,7 +117,7 @@ def test_a_killed_secondary_leaves_the_primary_serving(pair: SharedPair) -> None
         primary, generation, seen = pair.primary, last_generation(pair), len(pair.primary.events)
         async with pair.client() as client:
             os.kill(pair.secondary.processes["machine"], signal.SIGKILL)
-            alone = await primary.event("alone", after=seen)
+            alone = await primary.wait_event("alone", after=seen)
             await more_answers(client)
         assert client.errors == []
         assert alone["generation"] == generation + 1
@@ -133,8 +133,8 @@ def test_a_secondary_that_takes_no_log_is_given_up_before_its_primarys_users_hav
         async with pair.client() as client:
             filled = time.monotonic()
             await pair.machine.fail(FaultKind.FILL_BUFFER)
-            alone = await primary.event("alone", after=seen)
-            await secondary.event("over")
+            alone = await primary.wait_event("alone", after=seen)
+            await secondary.wait_event("over")
             await more_answers(client)
         assert client.errors == []
         assert alone["generation"] == generation + 1
@@ -171,7 +171,7 @@ def test_a_frozen_primary_is_replaced(pair: SharedPair) -> None:
         seen, generation = len(primary.events), last_generation(pair)
         async with pair.client() as client:
             await pair.machine.fail(FaultKind.FREEZE_PRIMARY)
-            await secondary.event("live")
+            await secondary.wait_event("live")
             await more_answers(client)
         assert client.errors == []
         assert [event["event"] for event in secondary.events].count("live") == 1

@@ -16,7 +16,7 @@ import pytest
 from pyroute2 import IPRoute
 
 from loadstone.host import runtime
-from loadstone.host.cache import cache_folder
+from loadstone.host.cache import find_cache_folder
 from loadstone.model.fault import FaultKind
 from loadstone.model.machine import DEBIAN, MINIMAL, PUBLIC
 from loadstone.platforms import journal
@@ -25,7 +25,7 @@ from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.registry import read_machine
 from loadstone.platforms.vm import saved_state
 from loadstone.platforms.vm.agent import Agent
-from loadstone.platforms.vm.image import image
+from loadstone.platforms.vm.image import get_image
 from loadstone.platforms.vm.machine import VirtualMachine
 from loadstone.platforms.vm.saved_state import HEADER_BYTES, STATE_PREFIX, UNFINISHED_PREFIX
 from loadstone.services import reference
@@ -58,8 +58,8 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def borrow_images(folder: Path) -> None:
     for name in (MINIMAL, DEBIAN):
-        image(name)
-    for kept in cache_folder().iterdir():
+        get_image(name)
+    for kept in find_cache_folder().iterdir():
         if kept.is_dir():
             (folder / kept.name).symlink_to(kept)
 
@@ -68,7 +68,7 @@ def borrow_images(folder: Path) -> None:
 async def up(folder: Path, *machines: str) -> AsyncIterator[list[Machine]]:
     async with open_testbed(folder) as base:
         named = zip(("one", "two"), machines, strict=False)
-        yield [await base.machine(name, read_machine(words), (PUBLIC,)) for name, words in named]
+        yield [await base.start_machine(name, read_machine(words), (PUBLIC,)) for name, words in named]
 
 
 def started(folder: Path, words: str = SMALL) -> str:
@@ -83,10 +83,10 @@ def started(folder: Path, words: str = SMALL) -> str:
 
 
 async def serves(machine: Machine) -> None:
-    service = await machine.start("backend", reference.backend_command(machine.listen, 1))
+    service = await machine.start("backend", reference.build_backend_command(machine.listen, 1))
     ready = reference.read_ready(service.first_line)
     assert ready.http
-    assert await asyncio.to_thread(get, await machine.reach(ready.http.port))
+    assert await asyncio.to_thread(get, await machine.find_endpoint(ready.http.port))
 
 
 def kept(folder: Path) -> list[Path]:
@@ -118,16 +118,16 @@ def test_two_machines_restored_from_one_state_are_two_and_reach_each_other(tmp_p
         async with up(tmp_path, SMALL, SMALL) as (one, two):
             assert [machine.facts["started"][: len(RESTORED)] for machine in (one, two)] == [RESTORED] * 2
             assert all(machine.facts["boot_s"] > 0 for machine in (one, two))
-            service = await two.start("backend", reference.backend_command(two.listen, 1))
+            service = await two.start("backend", reference.build_backend_command(two.listen, 1))
             ready = reference.read_ready(service.first_line)
             assert ready.http
-            way = await one.way_to(two, ready.http.port)
+            way = await one.find_route(two, ready.http.port)
             assert way
-            web = await one.start("web", reference.web_command(one.listen, str(way), 1, [one.address]))
+            web = await one.start("web", reference.build_web_command(one.listen, str(way), 1, [one.address]))
             at = reference.read_ready(web.first_line).http
             assert at
-            assert await asyncio.to_thread(get, await one.reach(at.port))
-            assert await asyncio.to_thread(get, await two.reach(ready.http.port))
+            assert await asyncio.to_thread(get, await one.find_endpoint(at.port))
+            assert await asyncio.to_thread(get, await two.find_endpoint(ready.http.port))
             learned = await asyncio.to_thread(hardware_addresses, (one, two))
             assert learned == [machine.context.nics[PUBLIC].mac for machine in (one, two)]  # type: ignore[attr-defined]
             assert len({machine.facts["boot_id"] for machine in (one, two)}) == 2, "one generator of random numbers"
@@ -161,7 +161,7 @@ def test_debian_machines_restored_from_one_state_have_random_bytes_and_disks_of_
 async def counters_of(machine: Machine) -> dict[str, Any]:
     """What the machine's kernel counts; a host with other work may take several attempts to get it."""
     for _ in range(20):
-        if inside := await machine.inside():
+        if inside := await machine.read_inside():
             return inside
     raise AssertionError("the machine's agent did not answer")
 
@@ -284,7 +284,7 @@ def test_a_process_that_is_killed_while_it_saves_a_state_leaves_nothing(
     lab.kill()
     lab.wait()
     assert list(states.glob(f"{UNFINISHED_PREFIX}*")), "it was killed too late"
-    monkeypatch.setattr(runtime, "PREFIX", "ls")
+    monkeypatch.setattr(runtime, "RUNTIME_PREFIX", "ls")
     assert any("unfinished file" in line for line in journal.reap())
     assert not list(states.glob(f"{UNFINISHED_PREFIX}*"))
     assert not PREPARED[SMALL].exists()
@@ -336,7 +336,7 @@ def test_both_sides_of_a_pair_begin_with_a_saved_state_and_replay_what_follows(t
             follower = machine.follower
             assert follower
             await machine.fail(FaultKind.KILL_PRIMARY)
-            await follower.event("live")
+            await follower.wait_event("live")
             await machine.agent.ask("clock")
             told = [event["event"] for side in machine.sides for event in side.events]
             assert "diverged" not in told

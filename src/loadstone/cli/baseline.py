@@ -18,13 +18,13 @@ from loadstone.cli.report import find_result
 from loadstone.cli.screen import VERDICT_STYLE, out, say, warn
 from loadstone.model.errors import StoreError, UsageError
 from loadstone.model.records.verdict import Verdict
-from loadstone.store.documents import checked, read_raw, write_document
+from loadstone.store.documents import check_document, read_raw, write_document
 from loadstone.store.study import is_study, read_answer, read_study_manifest
-from loadstone.study.baseline.comparison import Against, against
+from loadstone.study.baseline.comparison import Against, compare_series
 from loadstone.study.baseline.condition import EXAMPLE, SHARE_EXAMPLE, read_condition
-from loadstone.study.baseline.series import BASELINE_SCHEMA, Baseline, baseline_of
+from loadstone.study.baseline.series import BASELINE_SCHEMA, Baseline, build_baseline
 from loadstone.study.metrics import FIGURE_NAMES
-from loadstone.study.registry import kind_of
+from loadstone.study.registry import get_kind
 
 FOLDER = "baselines"
 """Below the results."""
@@ -35,7 +35,7 @@ StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="Study of `l
 
 
 @app.callback()
-def baseline() -> None:
+def explain_baselines() -> None:
     """Store a series of runs as a baseline, and fail later series that are worse.
 
     [bold]loadstone repeat my-site --target URL --sessions 20 --runs 6 && loadstone baseline save main[/]
@@ -101,7 +101,7 @@ def check(
     """
     conditions = [read_condition(text) for text in fail_if or ()]
     baseline, new = _read(name, results), _of_study(series, results, "this")
-    answer = against(baseline, new, conditions, elsewhere)
+    answer = compare_series(baseline, new, conditions, elsewhere)
     if as_json:
         out.print_json(json.dumps({**asdict(answer), "verdict": answer.verdict}, default=str))
     else:
@@ -129,8 +129,8 @@ def _of_study(series: str, results: Path, name: str) -> Baseline:
         remedy = "Use `loadstone repeat` for a series"
         raise UsageError(f"{path.name} is a single run; a baseline needs several. {remedy}.")
     manifest = read_study_manifest(path)
-    answer = read_answer(path, kind_of(manifest.kind).adapter)
-    return baseline_of(name, path.name, manifest, answer.runs)
+    answer = read_answer(path, get_kind(manifest.kind).adapter)
+    return build_baseline(name, path.name, manifest, answer.runs)
 
 
 def _file(name: str, results: Path) -> Path:
@@ -150,7 +150,7 @@ def _read(name: str, results: Path) -> Baseline:
             "load, the workload and the failures of a series. "
             "Run the series again with `loadstone repeat`, then `loadstone baseline save`."
         )
-    return checked(file, BASELINES, document)
+    return check_document(file, BASELINES, document)
 
 
 def _stored_baselines(results: Path) -> Iterator[Baseline]:

@@ -8,12 +8,12 @@ from loadstone.cli import figures
 from loadstone.cli.consolidation import show_common, show_tiles, show_workloads
 from loadstone.cli.exits import BY_VERDICT, Exit
 from loadstone.cli.screen import VERDICT_STYLE, out, say
-from loadstone.judge.compliance import obstacle
-from loadstone.judge.score import DISCLAIMER, NAME
+from loadstone.judge.compliance import describe_obstacles
+from loadstone.judge.score import DISCLAIMER, WEB_INDEX_NAME
 from loadstone.model.records.manifest import Manifest, Status, SystemKind
 from loadstone.model.records.result import Result
 from loadstone.model.records.verdict import ResultVerdict, Verdict, WorkloadVerdict
-from loadstone.report.build import Format, render, trusted
+from loadstone.report.build import Format, check_trust, render
 from loadstone.store.documents import write_atomic
 from loadstone.store.folder import SealState, seal_of
 from loadstone.store.read import read_result
@@ -26,7 +26,7 @@ def conclude(path: Path, has_report: bool = True) -> Exit:
     Without a report, prints the result folder instead. The result is read once for all of it. Raises LoadstoneError.
     """
     seal = seal_of(path)
-    result, note = trusted(read_result(path, seal.state is SealState.INTACT), seal)
+    result, note = check_trust(read_result(path, seal.state is SealState.INTACT), seal)
     verdict = result.verdict or ResultVerdict("")
     _show_verdicts(result, verdict)
     _show_state(result.manifest)
@@ -63,13 +63,13 @@ def _show_verdicts(result: Result, verdict: ResultVerdict) -> None:
             _show_figures(workload, result)
     if verdict.index is not None:
         claim = "" if verdict.index.compliant else " (from a run that is not compliant)"
-        out.print(f"{NAME}: {verdict.index.value:.1f}{claim}. {DISCLAIMER}")
+        out.print(f"{WEB_INDEX_NAME}: {verdict.index.value:.1f}{claim}. {DISCLAIMER}")
 
 
 def _show_workload(verdict: WorkloadVerdict, manifest: Manifest) -> None:
     style = VERDICT_STYLE[verdict.verdict]
     criteria = next(entry for entry in manifest.criteria if entry.workload == verdict.workload)
-    why = obstacle(criteria, verdict.verdict, verdict.not_judged, manifest.is_simulated)
+    why = describe_obstacles(criteria, verdict.verdict, verdict.not_judged, manifest.is_simulated)
     claim = "compliant" if verdict.compliant else f"not compliant: {why}"
     title = escape(f"{verdict.workload} with {criteria.load_in_words} ({claim})")
     out.print(f"[{style}]{verdict.verdict.upper():8}[/] {title}")
@@ -84,9 +84,9 @@ def _show_workload(verdict: WorkloadVerdict, manifest: Manifest) -> None:
 def _show_figures(verdict: WorkloadVerdict, result: Result) -> None:
     for workload in result.workloads:
         if workload.id.label == verdict.workload:
-            for line in figures.lines(workload):
+            for line in figures.format_lines(workload):
                 say(f"         {line}")
-            never = figures.never_right(workload) if result.manifest.system.kind is SystemKind.TARGET else ()
+            never = figures.list_never_right(workload) if result.manifest.system.kind is SystemKind.TARGET else ()
             if never:
                 remedy = "`loadstone try SITE --target URL` shows one visit, exchange by exchange."
                 say(f"         never right: {', '.join(never)}. {remedy}")

@@ -7,18 +7,18 @@ from rich.markup import escape
 from rich.table import Table
 
 from loadstone.cli.screen import VERDICT_STYLE, out, say
-from loadstone.judge.consolidation import NAME
+from loadstone.judge.consolidation import CONSOLIDATION_SCORE_NAME
 from loadstone.judge.score import DISCLAIMER
-from loadstone.model.numbers import chance
+from loadstone.model.numbers import format_chance
 from loadstone.model.records.verdict import TilesScore, TilesVerdict, Verdict, WorkloadVerdict
 
-COLUMNS = ("tile", "load", "app/s", "web/s", "mail/s", "score", "app", "web", "mail", "idle", "QoS")
+TILE_COLUMNS = ("tile", "load", "app/s", "web/s", "mail/s", "score", "app", "web", "mail", "idle", "QoS")
 
 
 def show_tiles(scored: TilesScore) -> None:
     """A table of rates, scores and shares of good operations, and the overall figures."""
     table = Table(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
-    for name in COLUMNS:
+    for name in TILE_COLUMNS:
         table.add_column(name, justify="right", no_wrap=True)
     for tile in scored.tiles:
         figures = (tile.app, tile.web, tile.mail, tile.score)
@@ -26,7 +26,7 @@ def show_tiles(scored: TilesScore) -> None:
         cells = [f"{figure:.2f}" for figure in (*figures, *shares)]
         table.add_row(str(tile.number), f"{tile.pct_load:g}%", *cells)
     out.print(table)
-    out.print(f"{NAME}: [bold]{scored.headline}[/]")
+    out.print(f"{CONSOLIDATION_SCORE_NAME}: [bold]{scored.headline}[/]")
     out.print(f"quality of service {scored.qos_pct:.2f} %, worst tile {scored.least_qos_pct:.2f} %", style="dim")
     maxima = scored.maxima
     out.print(f"maxima: app {maxima.app:.2f}, web {maxima.web:.2f}, mail {maxima.mail:.2f} /s", style="dim")
@@ -60,9 +60,8 @@ def show_common(score: TilesVerdict) -> None:
     for grouping in score.placement:
         for finding in grouping.findings:
             if finding.is_worse:
-                text = (
-                    f"by {grouping.by}, `{finding.group}` did worse in {finding.figure.name} ({chance(finding.p, 4)})"
-                )
+                chance = format_chance(finding.p, 4)
+                text = f"by {grouping.by}, `{finding.group}` did worse in {finding.figure.name} ({chance})"
                 out.print(f"[yellow]placement[/] {escape(text)}", soft_wrap=True)
 
 

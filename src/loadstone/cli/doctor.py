@@ -15,15 +15,15 @@ from loadstone.cli.exits import Exit
 from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.screen import out, say
 from loadstone.host.packages import install
-from loadstone.host.programs import driver, server
+from loadstone.host.programs import find_driver, find_server
 from loadstone.measure.doctor import Advice, DoctorFinding, examine
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MachineSpec
 from loadstone.model.service import EMBEDDED
-from loadstone.platforms.registry import platform_kinds
-from loadstone.platforms.vm.accelerator import foresee_emulation, remembered, stored_accelerator_file
+from loadstone.platforms.registry import list_platform_kinds
+from loadstone.platforms.vm.accelerator import find_accelerator_file, foresee_emulation, read_detected
 from loadstone.platforms.vm.settings import Accelerator
-from loadstone.services.registry import service_kinds, service_roles
+from loadstone.services.registry import list_service_kinds, list_service_roles
 from loadstone.testbed.software import has_file
 from loadstone.tools.registry import find_tools
 
@@ -34,7 +34,7 @@ INDENT = 9
 STYLE = {DoctorFinding.GOOD: "green", DoctorFinding.WARNING: "yellow", DoctorFinding.BAD: "red"}
 
 
-def doctor(
+def diagnose(
     results: Results = RESULTS,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     install_missing: Annotated[
@@ -55,12 +55,12 @@ def doctor(
     else:
         for line in advice:
             finding = f"[{STYLE[line.finding]}]{line.finding:{INDENT}}[/]"
-            out.print(f"{finding}{escape(text_of(line, out.width))}", soft_wrap=True)
+            out.print(f"{finding}{escape(format_advice(line, out.width))}", soft_wrap=True)
     if any(line.finding is DoctorFinding.BAD for line in advice):
         raise typer.Exit(Exit.WRONG_INPUT)
 
 
-def text_of(advice: Advice, width: int) -> str:
+def format_advice(advice: Advice, width: int) -> str:
     """Returns the matter with its figure, then the remedy, as lines of `width` letters beside the finding.
 
     A word is never broken, since a path that cannot be copied is no remedy: a longer word has a longer line.
@@ -72,7 +72,7 @@ def text_of(advice: Advice, width: int) -> str:
 
 def _programs() -> Iterator[Advice]:
     """Whether Loadstone's own programs are installed."""
-    for name, find in (("driver", driver), ("reference server", server)):
+    for name, find in (("driver", find_driver), ("reference server", find_server)):
         try:
             yield Advice(name, DoctorFinding.GOOD, find())
         except PlatformError as error:
@@ -81,8 +81,8 @@ def _programs() -> Iterator[Advice]:
 
 def _platforms() -> Iterator[Advice]:
     """Which platforms can make machines here, and by what virtual machines run."""
-    for name, kind in platform_kinds().items():
-        missing = asyncio.run(kind.maker.missing(MachineSpec(platform=name)))
+    for name, kind in list_platform_kinds().items():
+        missing = asyncio.run(kind.maker.explain_missing(MachineSpec(platform=name)))
         if missing:
             yield Advice(f"platform {name}", DoctorFinding.WARNING, "not here", missing)
         else:
@@ -92,8 +92,8 @@ def _platforms() -> Iterator[Advice]:
 
 def _services() -> Iterator[tuple[str, list[str]]]:
     """Yields every service and tool that takes other programs, with the packages that it misses here."""
-    for role in service_roles():
-        for name, kind in service_kinds(role).items():
+    for role in list_service_roles():
+        for name, kind in list_service_kinds(role).items():
             if kind.needs or kind.mechanisms:
                 title = role if name == EMBEDDED else f"{role} {name}"
                 yield title, _missing(kind.needs, *kind.mechanisms.values())
@@ -119,7 +119,7 @@ def _software() -> Iterator[Advice]:
 
 def _accelerator() -> Advice:
     """What was found when a machine was last booted; the doctor starts nothing."""
-    matter, detected = "virtual machines by hardware", remembered()
+    matter, detected = "virtual machines by hardware", read_detected()
     if detected is None and (why := foresee_emulation()):
         remedy = "Machines are emulated. Enable virtualization in the firmware and load kvm_intel or kvm_amd."
         return Advice(matter, DoctorFinding.WARNING, f"no: {why}", remedy)
@@ -127,5 +127,5 @@ def _accelerator() -> Advice:
         return Advice(matter, DoctorFinding.WARNING, "not known yet", "The first boot of a virtual machine detects it.")
     if detected.accelerator is Accelerator.KVM:
         return Advice(matter, DoctorFinding.GOOD, f"KVM: {detected.why}")
-    remedy = f"Machines are emulated by TCG, many times slower. Remove {stored_accelerator_file()} to try KVM again."
+    remedy = f"Machines are emulated by TCG, many times slower. Remove {find_accelerator_file()} to try KVM again."
     return Advice(matter, DoctorFinding.WARNING, f"no: {detected.why[:REASON_LETTERS]}", remedy)

@@ -12,7 +12,7 @@ import typer
 from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.report import find_result
 from loadstone.cli.screen import say
-from loadstone.judge.remedies import REMEDIES, markdown_page, title_of
+from loadstone.judge.remedies import REMEDIES, get_title, render_markdown_page
 from loadstone.model.errors import StoreError, UsageError
 from loadstone.model.reading import suggest
 from loadstone.model.records.check import Check, CheckId, Weight
@@ -45,20 +45,20 @@ def explain(
     loadstone explain latest explains the rules that the newest result or study broke.
     """
     if as_page:
-        typer.echo(markdown_page(), nl=False)
+        typer.echo(render_markdown_page(), nl=False)
         return
     if name is not None and name not in REMEDIES:
         _explain_result(name, results, as_json)
         return
     rules = [CheckId(name)] if name else list(REMEDIES)
     if as_json:
-        texts = {rule: {"title": title_of(rule)} | asdict(REMEDIES[rule]) for rule in rules}
+        texts = {rule: {"title": get_title(rule)} | asdict(REMEDIES[rule]) for rule in rules}
         typer.echo(json.dumps(texts, indent=1))
     elif name:
-        say(_text(rules[0], title_of(rules[0])))
+        say(_text(rules[0], get_title(rules[0])))
     else:
         for rule in rules:
-            say(f"{rule:22}{title_of(rule)}")
+            say(f"{rule:22}{get_title(rule)}")
 
 
 def _explain_result(name: str, results: Path, as_json: bool) -> None:
@@ -67,7 +67,7 @@ def _explain_result(name: str, results: Path, as_json: bool) -> None:
     if is_study(folder):
         _explain_study(folder, as_json)
         return
-    broken = broken_rules(folder)
+    broken = list_broken_rules(folder)
     if as_json:
         texts = [{"rule": str(check), "id": check.id} | asdict(REMEDIES[check.id]) for check in broken]
         typer.echo(json.dumps(texts, indent=1))
@@ -104,7 +104,7 @@ class BrokenInRuns:
 def _explain_study(folder: Path, as_json: bool) -> None:
     """Explains the rules that the runs of a study broke, each once. Raises StoreError."""
     runs = [path for path in sorted((folder / "runs").glob("*")) if path.is_dir()]
-    broken = count_broken(map(broken_rules, runs))
+    broken = count_broken(map(list_broken_rules, runs))
     if as_json:
         texts = [
             {"rule": str(rule.first), "id": rule.first.id, "runs": rule.runs, "of": len(runs)}
@@ -132,7 +132,7 @@ def _heading(rule: BrokenInRuns, total: int) -> str:
     return f"{rule.runs} of {total} runs broke it, the first with: {rule.first}"
 
 
-def broken_rules(folder: Path) -> list[Check]:
+def list_broken_rules(folder: Path) -> list[Check]:
     """Broken rules of a stored verdict, the first of each id, those that make it invalid first. Raises StoreError."""
     verdict = read_verdict(folder) or ResultVerdict("")
     checks = [check for part in verdict.workloads for iteration in part.iterations for check in iteration.checks]

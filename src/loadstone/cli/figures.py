@@ -2,21 +2,21 @@
 
 from collections.abc import Iterator
 
-from loadstone.judge.verdict import headline_of
+from loadstone.judge.verdict import choose_headline
 from loadstone.model.figures import IterationFigures, OperationFigures
-from loadstone.model.numbers import milliseconds
+from loadstone.model.numbers import format_milliseconds
 from loadstone.model.records.result import WorkloadResult
 from loadstone.model.records.verdict import Headline
 
-MOST_FAILING = 3
+MOST_FAILING_SHOWN = 3
 """Failing operations that are named; the report has all."""
 
 
-def lines(result: WorkloadResult) -> Iterator[str]:
+def format_lines(result: WorkloadResult) -> Iterator[str]:
     """Of each iteration its rate, percentiles and share of errors; then what was slowest and what failed."""
     for iteration in result.iterations:
         figures = iteration.figures
-        headline = headline_of(figures)
+        headline = choose_headline(figures)
         if headline is None:
             continue
         number = f"iteration {iteration.number}: " if len(result.iterations) > 1 else ""
@@ -27,11 +27,14 @@ def lines(result: WorkloadResult) -> Iterator[str]:
 def _summary_lines(figures: IterationFigures, headline: Headline) -> Iterator[str]:
     yield f"{headline.per_s:.4g} operations/s"
     if headline.errors_pct is None:
-        yield f"average {milliseconds(figures.response.mean_s)}" if figures.response.mean_s else "no times"
+        yield f"average {format_milliseconds(figures.response.mean_s)}" if figures.response.mean_s else "no times"
         yield "percentiles and errors not disclosed"
         return
     times = {"p50": headline.p50_s, "p95": headline.p95_s, "p99": headline.p99_s}
-    yield ", ".join(f"{name} {milliseconds(time)}" for name, time in times.items() if time is not None) or "no times"
+    yield (
+        ", ".join(f"{name} {format_milliseconds(time)}" for name, time in times.items() if time is not None)
+        or "no times"
+    )
     overdue = sum(operation.overdue for operation in figures.operations)
     late = f" and {overdue} operations without an answer in time" if overdue else ""
     yield f"errors {headline.errors_pct:.2f} %{late}"
@@ -47,10 +50,10 @@ def _summary_lines(figures: IterationFigures, headline: Headline) -> Iterator[st
 def _slowest(figures: IterationFigures) -> str:
     if len(figures.operations) < 2:
         return ""
-    times = {operation.name: operation.response.value_at(95.0) for operation in figures.operations}
+    times = {operation.name: operation.response.get_value_at(95.0) for operation in figures.operations}
     known = {name: time_s for name, time_s in times.items() if time_s is not None}
     name = max(known, key=lambda name: known[name], default="")
-    return f"slowest {name}, p95 {milliseconds(known[name])}" if name else ""
+    return f"slowest {name}, p95 {format_milliseconds(known[name])}" if name else ""
 
 
 def _failing(figures: IterationFigures) -> Iterator[str]:
@@ -58,7 +61,7 @@ def _failing(figures: IterationFigures) -> Iterator[str]:
         (operation for operation in figures.operations if operation.error_count),
         key=lambda operation: -operation.error_count,
     )
-    for operation in failing[:MOST_FAILING]:
+    for operation in failing[:MOST_FAILING_SHOWN]:
         yield f"{operation.name}: {operation.error_count} of {operation.requests} failed ({_kinds(operation)})"
     if (failing or figures.connections.trailing) and figures.samples:
         yield f"for example: {figures.samples[0]}"
@@ -68,7 +71,7 @@ def _kinds(operation: OperationFigures) -> str:
     return ", ".join(f"{kind} {count}" for kind, count in operation.errors.items() if count)
 
 
-def never_right(result: WorkloadResult) -> tuple[str, ...]:
+def list_never_right(result: WorkloadResult) -> tuple[str, ...]:
     """Operations of which every single one failed."""
     operations = [
         operation for iteration in result.iterations for operation in iteration.figures.operations if operation.requests

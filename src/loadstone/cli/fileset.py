@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from loadstone.host import launch
-from loadstone.host.programs import server
+from loadstone.host.programs import find_server
 
 app = typer.Typer(help="Write the files of the web workloads, for file servers.", no_args_is_help=True)
 
@@ -24,6 +24,6 @@ def write(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the size only; write no files.")] = False,
 ) -> None:
     """Write a workload's files to disk: the same bytes as from the reference server. Existing files are kept."""
-    command = [server(), "fileset", workload, "--sessions", str(sessions), str(folder)]
+    command = [find_server(), "fileset", workload, "--sessions", str(sessions), str(folder)]
     done = launch.run([*command, "--dry-run"] if dry_run else command, stdout=None, stderr=None)
     raise typer.Exit(done.returncode)

@@ -12,9 +12,9 @@ from rich.table import Table
 
 from loadstone.cli.screen import out, say
 from loadstone.fleet import bootstrap
-from loadstone.fleet.cluster import head_address, head_host, keys_folder
+from loadstone.fleet.cluster import find_head_host, find_keys_folder, format_head_address
 from loadstone.fleet.contract import FleetError, FoundHost
-from loadstone.fleet.engines import engine_of
+from loadstone.fleet.engines import create_engine
 from loadstone.fleet.inventory import read_fleet
 from loadstone.fleet.remote_shell import Shell
 from loadstone.model.errors import UsageError
@@ -28,7 +28,7 @@ SKEW_S = 1.0
 
 
 @app.command("up")
-def up(
+def start_cluster(
     file: File,
     wheel: Annotated[
         Path | None, typer.Option(help="Wheel to install on hosts without Loadstone.", exists=True, dir_okay=False)
@@ -49,7 +49,7 @@ async def _up(spec: FleetSpec, wheel: Path | None) -> None:
     )
     keys = bootstrap.make_keys(spec)
     await bootstrap.start_head(spec, keys)
-    address = head_host(spec)
+    address = find_head_host(spec)
     others = {name: host for name, host in spec.hosts.items() if host.address != address}
     starts = {name: bootstrap.start_host(name, host, spec, pythons[name], keys) for name, host in others.items()}
     await _each(starts)
@@ -58,7 +58,7 @@ async def _up(spec: FleetSpec, wheel: Path | None) -> None:
 
 
 @app.command("status")
-def status(file: File, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def show_hosts(file: File, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Show which hosts are in the cluster. Exit code 2 if one is missing."""
     spec = read_fleet(file)
     hosts = asyncio.run(_find_hosts(spec))
@@ -72,11 +72,11 @@ def status(file: File, as_json: Annotated[bool, typer.Option("--json", help="Pri
 
 
 @app.command("down")
-def down(file: File) -> None:
+def stop_cluster(file: File) -> None:
     """End the cluster on all hosts, with all that runs there for it, and forget its keys."""
     spec = _own_cluster(file)
-    folder = keys_folder(head_address(spec)).name
-    shells = {name: bootstrap.shell_of(name, host) for name, host in spec.hosts.items() if host.ssh}
+    folder = find_keys_folder(format_head_address(spec)).name
+    shells = {name: bootstrap.open_shell(name, host) for name, host in spec.hosts.items() if host.ssh}
     ended = asyncio.run(_each({name: bootstrap.end(shell, folder) for name, shell in shells.items()}))
     ended["the head"] = asyncio.run(bootstrap.end(Shell("the head", ""), folder))
     for name, was_there in ended.items():
@@ -94,9 +94,9 @@ def _own_cluster(file: Path) -> FleetSpec:
 
 
 async def _find_hosts(spec: FleetSpec) -> Mapping[str, FoundHost]:
-    engine = engine_of(spec)
+    engine = create_engine(spec)
     try:
-        return await engine.found()
+        return await engine.list_hosts()
     finally:
         await engine.release()
 

@@ -62,7 +62,7 @@ class View:
         self.is_ending = False
         self.last, self.failures, self.troubles, self.phases = {}, 0, [], set()
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Takes one of the driver's events."""
         match event:
             case Start():

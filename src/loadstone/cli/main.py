@@ -19,7 +19,7 @@ import typer
 from loadstone import __version__
 from loadstone.cli.command import Command
 from loadstone.cli.exits import Exit
-from loadstone.cli.screen import errors, patient_streams, warn
+from loadstone.cli.screen import errors, open_patient_streams, warn
 from loadstone.host.environment import ENVIRONMENT
 from loadstone.model.errors import DriverError, LoadstoneError, PlatformError, ServiceError, StudyError
 
@@ -30,7 +30,7 @@ Exit codes: 0 pass, 1 fail, 2 wrong input or set-up, 3 invalid run, 70 internal 
 Every option can be set in the environment: LOADSTONE_RUN_SESSIONS=20 is `run --sessions 20`. --install-completion
 installs shell completion; --help-all shows the help of every command."""
 
-MEASURING, RESULTS, TOOLS = "Measuring", "Results", "Tools"
+MEASURING_PANEL, RESULTS_PANEL, TOOLS_PANEL = "Measuring", "Results", "Tools"
 
 OVERVIEW = "overview.json"
 """File next to this one: panel, name and use of each command. `make reference` writes it."""
@@ -57,44 +57,44 @@ class Entry:
         else:
             text = module.HELP if self.name == "run" else None
             if isinstance(command, type):
-                command = importlib.import_module("loadstone.cli.section_options").callback(command)
+                command = importlib.import_module("loadstone.cli.section_options").make_callback(command)
             program.command(self.name, help=text, rich_help_panel=self.panel)(command)
 
 
-FIRST = (
-    Entry("run", "run", "RunCommand", MEASURING),
-    Entry("try", "visit", "try_", MEASURING),
-    Entry("demo", "tiles", "DemoCommand", MEASURING),
+FIRST_ENTRIES = (
+    Entry("run", "run", "RunCommand", MEASURING_PANEL),
+    Entry("try", "visit", "try_", MEASURING_PANEL),
+    Entry("demo", "tiles", "DemoCommand", MEASURING_PANEL),
 )
-STUDIES = "study"
+STUDIES_MODULE = "study"
 """The module whose commands are those of the kinds of study."""
 LAST = (
-    Entry("tiles", "tiles", "app", MEASURING),
-    Entry("simulate", "simulate", "simulate", MEASURING),
-    Entry("pair", "pair", "app", MEASURING),
-    Entry("results", "report", "results", RESULTS),
-    Entry("report", "report", "report", RESULTS),
-    Entry("explain", "explain", "explain", RESULTS),
-    Entry("export", "report", "export", RESULTS),
-    Entry("import", "report", "import_table", RESULTS),
-    Entry("serve", "serve", "serve", RESULTS),
-    Entry("baseline", "baseline", "app", RESULTS),
-    Entry("score", "score", "app", RESULTS),
-    Entry("placement", "score", "placement", RESULTS),
-    Entry("doctor", "doctor", "doctor", TOOLS),
-    Entry("workloads", "workloads", "app", TOOLS),
-    Entry("fleet", "fleet", "app", TOOLS),
-    Entry("fileset", "fileset", "app", TOOLS),
+    Entry("tiles", "tiles", "app", MEASURING_PANEL),
+    Entry("simulate", "simulate", "simulate", MEASURING_PANEL),
+    Entry("pair", "pair", "app", MEASURING_PANEL),
+    Entry("results", "report", "list_results", RESULTS_PANEL),
+    Entry("report", "report", "report", RESULTS_PANEL),
+    Entry("explain", "explain", "explain", RESULTS_PANEL),
+    Entry("export", "report", "export", RESULTS_PANEL),
+    Entry("import", "report", "import_table", RESULTS_PANEL),
+    Entry("serve", "serve", "serve", RESULTS_PANEL),
+    Entry("baseline", "baseline", "app", RESULTS_PANEL),
+    Entry("score", "score", "app", RESULTS_PANEL),
+    Entry("placement", "score", "compare_placement", RESULTS_PANEL),
+    Entry("doctor", "doctor", "diagnose", TOOLS_PANEL),
+    Entry("workloads", "workloads", "app", TOOLS_PANEL),
+    Entry("fleet", "fleet", "app", TOOLS_PANEL),
+    Entry("fileset", "fileset", "app", TOOLS_PANEL),
 )
 """Commands in the order of the help; those of studies stand between these two."""
-LEAVES_NOTHING = {"try", "simulate", "pair", *(entry.name for entry in LAST if entry.panel != MEASURING)}
+LEAVES_NOTHING = {"try", "simulate", "pair", *(entry.name for entry in LAST if entry.panel != MEASURING_PANEL)}
 """Commands that leave no result in any case."""
 
 
-def whole_program() -> typer.Typer:
+def build_program() -> typer.Typer:
     """Returns the program with all its commands."""
     program = _empty_program()
-    for entry in FIRST:
+    for entry in FIRST_ENTRIES:
         entry.register(program)
     _register_studies(program)
     for entry in LAST:
@@ -102,7 +102,7 @@ def whole_program() -> typer.Typer:
     return program
 
 
-def overview_program() -> typer.Typer:
+def build_overview() -> typer.Typer:
     """Returns the program with the names of its commands alone: its help needs no more."""
     program = _empty_program()
     rows = json.loads((Path(__file__).parent / OVERVIEW).read_text(encoding="utf-8"))
@@ -115,29 +115,29 @@ def _do_nothing() -> None:
     """Stands for a command in the help of the program."""
 
 
-def program_for(arguments: Sequence[str]) -> typer.Typer:
+def build_program_for(arguments: Sequence[str]) -> typer.Typer:
     """Returns the program with the command that is called alone; for a wrong name, with all of them."""
     if COMPLETION in os.environ:
-        return whole_program()
+        return build_program()
     if not arguments or arguments[0] == "--help":
-        return overview_program()
+        return build_overview()
     program, called = _empty_program(), arguments[0]
     if called == "--version":
         return program
-    entry = next((entry for entry in (*FIRST, *LAST) if entry.name == called), None)
+    entry = next((entry for entry in (*FIRST_ENTRIES, *LAST) if entry.name == called), None)
     if entry is not None:
         entry.register(program)
         return program
     if called.isidentifier() and called in _register_studies(program):
         return program
-    return whole_program()
+    return build_program()
 
 
 def _register_studies(program: typer.Typer) -> list[str]:
     """Adds the commands of all kinds of study; returns their names."""
     names = []
-    for name, command, text in importlib.import_module(f"loadstone.cli.{STUDIES}").commands():
-        program.command(name, help=text, rich_help_panel=MEASURING)(command)
+    for name, command, text in importlib.import_module(f"loadstone.cli.{STUDIES_MODULE}").list_commands():
+        program.command(name, help=text, rich_help_panel=MEASURING_PANEL)(command)
         names.append(name)
     return names
 
@@ -150,7 +150,7 @@ def _empty_program() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"auto_envvar_prefix": ENVIRONMENT},
     )
-    program.callback()(options)
+    program.callback()(handle_options)
     return program
 
 
@@ -175,7 +175,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def options(
+def handle_options(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
     help_all: bool = typer.Option(
         False, "--help-all", callback=_help_all, is_eager=True, help="Print the help of every command."
@@ -193,7 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     argv = sys.argv[1:] if arguments is None else arguments
     _give_home()
     began = datetime.now(UTC)
-    with patient_streams():
+    with open_patient_streams():
         code = _run(argv)
     if code in (Exit.WRONG_INPUT, Exit.CRASHED) and argv and argv[0] not in LEAVES_NOTHING:
         _note_refusal(argv, began, int(code))
@@ -210,13 +210,13 @@ def _give_home() -> None:
 
 def _note_refusal(arguments: Sequence[str], began: datetime, code: int) -> None:
     """Notes a command that was to leave a result and left none."""
-    from loadstone.store.read import catalogue
+    from loadstone.store.read import list_results
     from loadstone.store.refused import note_refusal
-    from loadstone.store.study import studies
+    from loadstone.store.study import list_studies
 
     results = _results_folder(arguments)
-    newest = [manifest.started for _, manifest in islice(catalogue(results), 1)]
-    newest += [manifest.started for _, manifest in islice(studies(results), 1)]
+    newest = [manifest.started for _, manifest in islice(list_results(results), 1)]
+    newest += [manifest.started for _, manifest in islice(list_studies(results), 1)]
     if all(datetime.fromisoformat(started) < began for started in newest):
         note_refusal(results, arguments[0], code)
 
@@ -233,7 +233,7 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         # Loading a command makes many objects that stay: looking for garbage among them takes a tenth of its start.
         gc.disable()
-        program = program_for(arguments)
+        program = build_program_for(arguments)
         gc.freeze()
         gc.enable()
         done: Any = program(args=arguments, prog_name="loadstone", standalone_mode=False)

@@ -8,21 +8,21 @@ from typing import Annotated
 import typer
 
 from loadstone.cli.command import Command
-from loadstone.cli.overrides import overrides_of
-from loadstone.cli.section_options import SectionOptions, declare_options, options_of, place_option
+from loadstone.cli.overrides import list_overrides
+from loadstone.cli.section_options import SectionOptions, declare_options, list_options, place_option
 from loadstone.fleet.inventory import read_fleet
 from loadstone.model.choices import CHOICES
 from loadstone.model.errors import UsageError
 from loadstone.model.fleet import FleetSpec
 from loadstone.model.machine import PROCESS, Placement
-from loadstone.model.reading import settings_of
-from loadstone.model.topology import roles_chosen_by
-from loadstone.platforms.registry import platform_kinds, read_machine, refuse_foreign
-from loadstone.platforms.roles import role_settings
-from loadstone.services.registry import names_of
+from loadstone.model.reading import read_settings
+from loadstone.model.topology import list_roles_chosen_by
+from loadstone.platforms.registry import list_platform_kinds, read_machine, refuse_foreign
+from loadstone.platforms.roles import split_role_settings
+from loadstone.services.registry import list_names
 from loadstone.study.declaration import Declaration
 from loadstone.study.file import read_study
-from loadstone.study.registry import file_sections
+from loadstone.study.registry import list_file_sections
 from loadstone.study.sections import (
     DriverSection,
     LoadEntry,
@@ -95,7 +95,7 @@ class MachineOptions:
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"Platform of the system under test: {', '.join(platform_kinds())}. Default: process.",
+            help=f"Platform of the system under test: {', '.join(list_platform_kinds())}. Default: process.",
             rich_help_panel=MACHINE,
         ),
     ] = place_option(None, "machine", "platform")
@@ -126,12 +126,12 @@ class MachineOptions:
         ),
     ] = place_option(None)
 
-    def hosts(self) -> FleetSpec | None:
+    def read_hosts(self) -> FleetSpec | None:
         """The fleet of the run; None without one. Raises StudyError."""
         return None if self.fleet is None else read_fleet(self.fleet)
 
 
-CHOSEN_NAMES = {name: names_of(name) for name in CHOICES if roles_chosen_by(name)}
+CHOSEN_NAMES = {name: list_names(name) for name in CHOICES if list_roles_chosen_by(name)}
 """Services that may be chosen, by field."""
 
 
@@ -172,7 +172,7 @@ class WorkloadOptions(SystemOptions, ResultOptions, Command):
 
         Raises StudyError, and UsageError for an option that does not go with a file.
         """
-        return read_study(file, file_sections(), overrides_of(self.context, options_of(self)))
+        return read_study(file, list_file_sections(), list_overrides(self.context, list_options(self)))
 
     def declare(self, names: Sequence[str], is_varied: bool = False) -> Declaration:
         """Returns what the options declare of workloads of these names. Raises UsageError.
@@ -203,8 +203,8 @@ def make_placement(
     platform: str | None, machine: Sequence[str], backend: str | None, varied: bool = False, cold: bool = False
 ) -> Placement:
     """Where services run; raises UsageError. Where the platform is `varied`, some settings fit one of them alone."""
-    declared, roles = role_settings(settings_of(",".join(machine)))
-    behind: dict[str, object] = dict(settings_of(backend or ""))
+    declared, roles = split_role_settings(read_settings(",".join(machine)))
+    behind: dict[str, object] = dict(read_settings(backend or ""))
     if platform is not None:
         declared["platform"] = platform
     if cold:
@@ -218,7 +218,7 @@ def make_placement(
 
 def _make_cold(declared: dict[str, object], behind: dict[str, object], varied: bool) -> None:
     """Declares those machines `cold` that could be restored. Raises UsageError when there is none of them."""
-    cold_platforms = [name for name, kind in platform_kinds().items() if COLD in kind.settings]
+    cold_platforms = [name for name, kind in list_platform_kinds().items() if COLD in kind.settings]
     machines = [settings for settings in (declared, behind) if settings.get("platform", PROCESS) in cold_platforms]
     if varied:
         machines.append(declared)

@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from loadstone.cli.screen import warn
-from loadstone.judge.outlook import warnings
+from loadstone.judge.outlook import list_warnings
 from loadstone.model.load import Arrivals, Load
 from loadstone.model.system import Clock
 from loadstone.platforms.vm.accelerator import foresee_emulation
 from loadstone.platforms.vm.settings import Accelerator
 from loadstone.run.spec import RunSpec
-from loadstone.run.workload_run import criteria_of
+from loadstone.run.workload_run import list_criteria
 from loadstone.study.base import WorkloadRuns
 from loadstone.study.summary import RunRequest, RunSummary
 
@@ -26,8 +26,8 @@ def tell_run(spec: RunSpec) -> None:
         several = f" in {turns} parts" if turns > 1 else ""
         phases = spec.profile.phases
         warn(
-            f"Takes about {duration(turns * phases.total_s)} of load{several}, {phases.lead_s:g} s of it before the "
-            "steady state; starting and stopping the system is extra."
+            f"Takes about {format_duration(turns * phases.total_s)} of load{several}, {phases.lead_s:g} s of it before "
+            "the steady state; starting and stopping the system is extra."
         )
     for text in _warnings(spec):
         warn(text)
@@ -41,8 +41,8 @@ def tell_study(base: WorkloadRuns, runs: int, requests: Sequence[RunRequest]) ->
     spec = base.spec
     if spec.clock is Clock.REAL and runs:
         each_s = spec.profile.iterations * spec.profile.phases.total_s
-        many = f"{runs} runs of {duration(each_s)}" if runs > 1 else f"a run of {duration(each_s)}"
-        warn(f"Takes {many} at least, about {duration(runs * each_s)} of load.")
+        many = f"{runs} runs of {format_duration(each_s)}" if runs > 1 else f"a run of {format_duration(each_s)}"
+        warn(f"Takes {many} at least, about {format_duration(runs * each_s)} of load.")
     varied = [base.make_spec(request, Path()) for request in requests if not LOADS.isdisjoint(request.settings)]
     for text in dict.fromkeys(text for each in varied or [spec] for text in _warnings(each)):
         warn(text)
@@ -50,16 +50,16 @@ def tell_study(base: WorkloadRuns, runs: int, requests: Sequence[RunRequest]) ->
 
 LOADS = frozenset({"sessions", "rate"})
 """Settings that vary a load."""
-EMULATED = "emulated by TCG, not KVM: the figures do not show the cost of KVM"
+EMULATED_OUTLOOK = "emulated by TCG, not KVM: the figures do not show the cost of KVM"
 
 
 def tell_emulation(platforms: Collection[object]) -> None:
     """Tells, on standard error, that the machines of a study will be emulated, as far as it is known."""
     why = foresee_emulation() if "vm" in platforms else ""
     if why:
-        warn(f"vm: machines will be {EMULATED} ({why}).")
+        warn(f"vm: machines will be {EMULATED_OUTLOOK} ({why}).")
     if "pair" in platforms:
-        warn(f"pair: machines are {EMULATED}.")
+        warn(f"pair: machines are {EMULATED_OUTLOOK}.")
 
 
 def list_emulated(runs: Sequence[RunSummary]) -> list[str]:
@@ -70,15 +70,15 @@ def list_emulated(runs: Sequence[RunSummary]) -> list[str]:
 def _warnings(spec: RunSpec) -> Iterator[str]:
     """Of workloads whose load is given; a study that varies it looks for itself."""
     parts = tuple(part for part in spec.parts if _is_given(part.load))
-    for criteria in criteria_of(replace(spec, parts=parts)):
-        yield from warnings(criteria)
+    for criteria in list_criteria(replace(spec, parts=parts)):
+        yield from list_warnings(criteria)
 
 
 def _is_given(load: Load) -> bool:
     return not isinstance(load, Arrivals) or bool(load.rates or load.trace_s)
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A time in seconds, minutes or hours."""
     if seconds < LONG_RUN_S:
         return f"{seconds:.0f} s"

@@ -8,12 +8,12 @@ import typer
 
 from loadstone.cli.section_options import OptionPlace, PlacedOption
 from loadstone.model.errors import UsageError
-from loadstone.model.reading import settings_of
+from loadstone.model.reading import read_settings
 from loadstone.model.selector import normalize_selector
 from loadstone.study.override import Override
 
 
-def overrides_of(context: typer.Context, options: Iterable[PlacedOption]) -> list[Override]:
+def list_overrides(context: typer.Context, options: Iterable[PlacedOption]) -> list[Override]:
     """Overrides by the options that were given, those that replace whole tables first.
 
     Raises UsageError for an option that cannot go with a file.
@@ -61,7 +61,7 @@ def _of_mapping(path: tuple[str, ...], source: str, values: Mapping[str, Any]) -
 
 def _of_settings(place: OptionPlace, source: str, value: Any) -> Iterator[Override]:
     """One override for each setting of a machine; `web.memory` is of the machine of a role."""
-    for key, text in settings_of(value if isinstance(value, str) else ",".join(value)).items():
+    for key, text in read_settings(value if isinstance(value, str) else ",".join(value)).items():
         selector, _, setting = key.rpartition(".")
         path = ("machines", *normalize_selector(selector).split(".")) if selector else place.path
         yield Override(source, (*path, setting), text)

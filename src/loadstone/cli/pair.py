@@ -11,15 +11,15 @@ import typer
 from rich.table import Table
 
 from loadstone.cli.exits import Exit
-from loadstone.cli.pair_keeping import DATABASE, create_pair, make_table, take_over, take_over_hosts
+from loadstone.cli.pair_keeping import DATABASE_ROLE, create_pair, make_table, take_over, take_over_hosts
 from loadstone.cli.screen import out, say, warn
 from loadstone.fleet.inventory import read_fleet
 from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.fault import FaultKind
 from loadstone.platforms.pair import control
 from loadstone.platforms.pair.disk import MOST_LEASE_MIN, Disks, Reads
-from loadstone.platforms.pair.fitness import FitnessFinding, findings, refusal
-from loadstone.platforms.pair.sizing import MEASURED_MBIT_PER_S, log_bandwidth
+from loadstone.platforms.pair.fitness import FitnessFinding, examine_host, explain_refusal
+from loadstone.platforms.pair.sizing import MEASURED_MBIT_PER_S, compute_log_bandwidth
 from loadstone.platforms.registry import read_machine
 from loadstone.telemetry.pairs import pair_metrics
 
@@ -31,8 +31,8 @@ PAIR_END_TIMEOUT_S = 60.0
 PAIR_END_POLL_INTERVAL_S = 0.05
 LEASE_MIN = 10
 """Usual lease of a pair whose keeper was killed."""
-MEMORY_MIB = 192
-SERVED = ("echo", "backend", "infra", "idle", DATABASE)
+PAIR_MEMORY_MIB = 192
+SERVED = ("echo", "backend", "infra", "idle", DATABASE_ROLE)
 """Roles of the reference server that need no other service."""
 
 
@@ -58,22 +58,22 @@ Memory = Annotated[int, typer.Option(min=64, max=65536, help="Memory of the mach
 
 
 @app.command("check")
-def check(memory: Memory = MEMORY_MIB) -> Exit:
+def check(memory: Memory = PAIR_MEMORY_MIB) -> Exit:
     """Check whether this host can run a pair, and print what is missing."""
-    return _shown(findings(memory, 2))
+    return _shown(examine_host(memory, 2))
 
 
 def _shown(checks: list[FitnessFinding]) -> Exit:
     for check in checks:
         mark = "[green]ok[/]" if check.is_fit else "[red]missing[/]" if check.is_needed else "[yellow]note[/]"
         out.print(f"{mark:20} {check.matter}: {check.detail}", highlight=False)
-    return Exit.WRONG_INPUT if refusal(checks) else Exit.PASS
+    return Exit.WRONG_INPUT if explain_refusal(checks) else Exit.PASS
 
 
 @app.command("create")
 def create(
     name: PairArgument,
-    memory: Memory = MEMORY_MIB,
+    memory: Memory = PAIR_MEMORY_MIB,
     disk: Annotated[int, typer.Option(min=0, max=1 << 24, help="Size of the disk, in MiB; 0 for none.")] = 0,
     disks: Annotated[
         Disks, typer.Option(help="Disk layout: replicated (one for each side) or shared.")
@@ -122,8 +122,8 @@ def create(
 
 def _require_fitness(memory_mib: int) -> None:
     """Warns of what had better be otherwise on this host. Raises PlatformError where it can have no pair."""
-    checks = findings(memory_mib, 2)
-    if why := refusal(checks):
+    checks = examine_host(memory_mib, 2)
+    if why := explain_refusal(checks):
         raise PlatformError(why)
     for check in checks:
         if not check.is_fit:
@@ -162,7 +162,7 @@ def end(name: PairArgument) -> Exit:
 @app.command("list")
 def list_pairs() -> Exit:
     """List all pairs of this user: kept, without a keeper, or ended with files left."""
-    for name in control.known():
+    for name in control.list_known():
         out.print(f"{name}  {control.state_of(name)}", highlight=False)
     return Exit.PASS
 
@@ -170,7 +170,7 @@ def list_pairs() -> Exit:
 @app.command("clean")
 def clean() -> Exit:
     """Remove what ended pairs have left; running ones stay, and are named."""
-    for name in control.known():
+    for name in control.list_known():
         state = control.state_of(name)
         if state is control.PairState.ENDED:
             control.forget(name)
@@ -185,10 +185,10 @@ def _ask(name: str, do: str, **details: Any) -> Any:
 
 
 @app.command("status")
-def status(name: Annotated[str | None, typer.Argument(help="Name of a pair. Default: all active pairs.")] = None,
+def show_status(name: Annotated[str | None, typer.Argument(help="Name of a pair. Default: all active pairs.")] = None,
            as_json: Json = False) -> Exit:  # fmt: skip
     """Show the status of pairs: protection, host and use of the secondary, lag, log bandwidth, delayed outputs."""
-    statuses = [_ask(name, "status")] if name else asyncio.run(control.statuses(takes_over=True))
+    statuses = [_ask(name, "status")] if name else asyncio.run(control.read_statuses(takes_over=True))
     if not statuses and not as_json:
         say("No pair is active. `loadstone pair create NAME` creates one.")
     for looked in statuses:
@@ -197,14 +197,14 @@ def status(name: Annotated[str | None, typer.Argument(help="Name of a pair. Defa
 
 
 @app.command("metrics")
-def metrics() -> Exit:
+def print_metrics() -> Exit:
     """Print the status of all pairs in Prometheus's text format, as `loadstone serve` has it at /pairs/metrics."""
-    out.print(pair_metrics(asyncio.run(control.statuses())), end="", soft_wrap=True, highlight=False, markup=False)
+    out.print(pair_metrics(asyncio.run(control.read_statuses())), end="", soft_wrap=True, highlight=False, markup=False)
     return Exit.PASS
 
 
 @app.command("size")
-def size(
+def estimate_size(
     disk_read_mbytes: Annotated[
         float, typer.Option(min=0, max=1e6, help="Rate of reads from a shared disk, in megabytes per second.")
     ] = 0,
@@ -220,7 +220,7 @@ def size(
     as_json: Json = False,
 ) -> Exit:
     """Estimate the log bandwidth of a protected machine, by the published rule and by a measured model."""
-    estimate = log_bandwidth(disk_read_mbytes, net_rx_mbits, frame_bytes, link_mbits)
+    estimate = compute_log_bandwidth(disk_read_mbytes, net_rx_mbits, frame_bytes, link_mbits)
     if as_json:
         out.print_json(json.dumps(estimate.as_json))
         return Exit.PASS
@@ -243,7 +243,7 @@ def size(
 
 
 @app.command("events")
-def events(name: PairArgument) -> Exit:
+def print_events(name: PairArgument) -> Exit:
     """Print the events of a pair, one JSON object per line."""
     for event in _ask(name, "events"):
         out.print(json.dumps(event), soft_wrap=True, highlight=False, markup=False)

@@ -16,7 +16,7 @@ from loadstone.fleet.pairs.takeover import PairEndedError, adopt_spread_pair
 from loadstone.model.errors import PlatformError
 from loadstone.model.fleet import FleetSpec
 from loadstone.model.machine import PUBLIC, MachineSpec
-from loadstone.platforms.kind import own_settings
+from loadstone.platforms.kind import get_own_settings
 from loadstone.platforms.maker import open_maker
 from loadstone.platforms.pair import control
 from loadstone.platforms.pair.disk import LEASE_UNIT_S, PairSettings
@@ -24,14 +24,14 @@ from loadstone.platforms.pair.keeper import Keeper
 from loadstone.platforms.pair.local import adopt_pair
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.record import PairRecord
-from loadstone.platforms.pair.status import StatusWatch, status_rows
-from loadstone.run.hosts import fleet_for
+from loadstone.platforms.pair.status import StatusWatch, list_status_rows
+from loadstone.run.hosts import open_fleet_for
 from loadstone.services import reference
 from loadstone.testbed.context import open_testbed
-from loadstone.testbed.running import target_of
+from loadstone.testbed.running import build_target
 
 PAIR_STATUS_INTERVAL_S = 1.0
-DATABASE = "database"
+DATABASE_ROLE = "database"
 
 
 async def create_pair(name: str, wanted: MachineSpec, serve: str, hosts: FleetSpec | None) -> None:
@@ -39,8 +39,8 @@ async def create_pair(name: str, wanted: MachineSpec, serve: str, hosts: FleetSp
     over = _set_on_signal()
     logs = control.create_logs(name)
     try:
-        async with fleet_for(hosts, logs) as fleet, open_testbed(logs, fleet) as base:
-            machine = await base.machine(name, wanted, (PUBLIC,))
+        async with open_fleet_for(hosts, logs) as fleet, open_testbed(logs, fleet) as base:
+            machine = await base.start_machine(name, wanted, (PUBLIC,))
             if not isinstance(machine, PairMachine):
                 raise PlatformError(
                     "The fleet cannot have a pair over hosts. It needs two hosts of role `system` and one of role "
@@ -51,7 +51,7 @@ async def create_pair(name: str, wanted: MachineSpec, serve: str, hosts: FleetSp
             record = _describe(machine, wanted, logs, hosts)
             control.remember(record)
             service = await machine.start(serve, await _command(machine, serve))
-            target = await target_of(machine, reference.read_ready(service.first_line))
+            target = await build_target(machine, reference.read_ready(service.first_line))
             record = record.model_copy(update={"serves": f"{serve} at {target.http}"})
             control.remember(record)
             await _keep(Keeper(StatusWatch(machine), record, over), is_background=False)
@@ -61,10 +61,10 @@ async def create_pair(name: str, wanted: MachineSpec, serve: str, hosts: FleetSp
 
 async def _command(machine: PairMachine, serve: str) -> list[str]:
     """The command of a service; a database has a file on the machine's disk, or in its memory."""
-    if serve != DATABASE:
-        return reference.plain_command(serve, machine.listen, 1)
+    if serve != DATABASE_ROLE:
+        return reference.build_plain_command(serve, machine.listen, 1)
     await machine.write("database.txt", "The rows are in the file next to this one.\n")
-    return reference.plain_command(serve, machine.listen, 1, "--file", f"{machine.files}/rows.db")
+    return reference.build_plain_command(serve, machine.listen, 1, "--file", f"{machine.files}/rows.db")
 
 
 def _describe(machine: PairMachine, wanted: MachineSpec, logs: Path, hosts: FleetSpec | None) -> PairRecord:
@@ -102,7 +102,7 @@ async def take_over_hosts(
 ) -> None:
     """Keeps a pair over hosts that runs already until it is to end. Raises PlatformError where it has ended."""
     over = _set_on_signal()
-    async with fleet_for(hosts, logs) as fleet, open_maker(logs) as here, _forget_if_ended(name):
+    async with open_fleet_for(hosts, logs) as fleet, open_maker(logs) as here, _forget_if_ended(name):
         assert fleet is not None
         async with adopt_spread_pair(fleet, name, here) as machine:
             if record is None:
@@ -140,8 +140,8 @@ async def _keep(keeper: Keeper, is_background: bool) -> None:
     PlatformError where it has ended by itself.
     """
     machine, record = keeper.watch.machine, keeper.record
-    lease_s = own_settings(machine.context.spec, PairSettings).lease_s
-    async with control.listening(record.name, keeper.obey):
+    lease_s = get_own_settings(machine.context.spec, PairSettings).lease_s
+    async with control.listen_for_orders(record.name, keeper.obey):
         say(f"{record.name} serves {record.serves}. Ctrl-C ends it.")
         with Live(make_table(keeper.watch.read()), console=out, transient=True, auto_refresh=False) as live:
             while not keeper.over.is_set() and not machine.end():
@@ -158,6 +158,6 @@ async def _keep(keeper: Keeper, is_background: bool) -> None:
 def make_table(looked: dict[str, Any]) -> Table:
     """The status of a pair as people read it."""
     table = Table("", looked["name"], show_edge=False)
-    for title, text in status_rows(looked):
+    for title, text in list_status_rows(looked):
         table.add_row(title, text)
     return table

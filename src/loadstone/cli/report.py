@@ -27,7 +27,7 @@ from loadstone.run.tiles.table import is_tile_table
 from loadstone.store.folder import Seal, SealState, seal_of
 from loadstone.store.index import ListedResult, ResultIndex
 from loadstone.store.read import read_result
-from loadstone.store.refused import refusal_since
+from loadstone.store.refused import find_refusal_since
 from loadstone.store.study import is_study
 
 ListEntry = dict[str, Any]
@@ -144,7 +144,7 @@ NEWEST = 50
 """Results that are listed unless all are asked for."""
 
 
-def results(
+def list_results(
     results: Results = RESULTS,
     every: Annotated[bool, typer.Option("--all", help=f"List all results. Default: the newest {NEWEST}.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -226,7 +226,7 @@ def _latest(results: Path, maker: str) -> Path:
     if newest is None:
         raise StoreError(f"There is no result in {results}. `{maker}` makes one.")
     path, listed = newest
-    refusal = refusal_since(results, datetime.fromisoformat(listed.started))
+    refusal = find_refusal_since(results, datetime.fromisoformat(listed.started))
     if refusal is not None:
         raise StoreError(f"{refusal}. The newest result is {path.name}, from before. Use its name instead of `latest`.")
     return path

@@ -14,8 +14,8 @@ from loadstone.cli.overrides import describe_source
 from loadstone.cli.run_options import SingleRunOptions, carry_out
 from loadstone.cli.screen import errors, say, warn
 from loadstone.cli.section_options import SectionOptions, declare_options, place_option
-from loadstone.cli.specs import study_file, with_companions
-from loadstone.host.cache import cached, digest
+from loadstone.cli.specs import find_study_file, with_companions
+from loadstone.host.cache import compute_digest, fill_cached
 from loadstone.host.secrets import JOIN_TOKEN, is_join_token_given, join_token
 from loadstone.model.errors import UsageError
 from loadstone.model.load import NO_LOAD
@@ -64,7 +64,7 @@ class RunCommand(WorkloadOptions, SingleRunOptions):
             raise UsageError("Name a workload or a study file. `loadstone workloads` lists the built-in workloads.")
         if any(map(is_address, self.names)):
             return self._of_addresses(self.names).execute()
-        file = study_file(self.names)
+        file = find_study_file(self.names)
         spec = self._spec(self.names) if file is None else self._spec_of_file(file)
         _warn_of_the_reference(spec)
         if self.drivers > 1 and spec.fleet is not None:
@@ -87,7 +87,7 @@ class RunCommand(WorkloadOptions, SingleRunOptions):
             raise UsageError(f"`{workload}` cannot be combined with an address, which is the target itself. {remedy}.")
         page = look_at(names)
         text = page.text.encode()
-        folder = cached("look", digest(text), lambda into: _written(into, text))
+        folder = fill_cached("look", compute_digest(text), lambda into: _written(into, text))
         say(f"{folder / FILE}: 95 % of the answers within {GOOD_S:g} s, 99 % within {TOLERABLE_S:g} s, or it fails.")
         is_brief = self.profile.values.get("steady_s") and not describe_source(self.context, "profile")
         return replace(
@@ -115,7 +115,7 @@ class RunCommand(WorkloadOptions, SingleRunOptions):
         return self._resolve(declared)
 
     def _resolve(self, declared: Declaration) -> RunSpec:
-        spec = resolve(declared, self.results, self.hosts(), self.tags)
+        spec = resolve(declared, self.results, self.read_hosts(), self.tags)
         return replace(spec, name=self.name or spec.name, fault=self.planned_fault)
 
 

@@ -72,7 +72,7 @@ class SingleRunOptions:
                 from loadstone.telemetry.otlp import push_otlp
 
                 stack.enter_context(push_otlp(self.otlp, tally))
-            yield [tally.hear] if self.prometheus or self.otlp else []
+            yield [tally.on_event] if self.prometheus or self.otlp else []
 
 
 def carry_out(spec: AnySpec, has_report: bool, listeners: Sequence[Listener] = ()) -> tuple[Path, Exit]:
@@ -80,7 +80,7 @@ def carry_out(spec: AnySpec, has_report: bool, listeners: Sequence[Listener] = (
     with View() as view:
 
         def hear(event: Event) -> None:
-            for listener in (view.hear, *listeners):
+            for listener in (view.on_event, *listeners):
                 listener(event)
 
         path = asyncio.run(run(spec, hear, view.begin))

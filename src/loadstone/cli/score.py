@@ -15,12 +15,18 @@ from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.report import find_result
 from loadstone.cli.screen import VERDICT_STYLE, out
 from loadstone.cli.systems import compare_systems
-from loadstone.judge.consolidation import CLASSIC, NAME, Consolidation, Maxima, consolidation
-from loadstone.judge.placement import compared_figures, findings, parity, reach, worse_groups
+from loadstone.judge.consolidation import CLASSIC, CONSOLIDATION_SCORE_NAME, Consolidation, Maxima, score_tiles
+from loadstone.judge.placement import (
+    collect_figures,
+    compare_groups,
+    compute_reach,
+    group_by_parity,
+    select_worse_groups,
+)
 from loadstone.judge.score import DISCLAIMER
-from loadstone.judge.tiles import StoredTile, maxima_of, record_score, tiles_of
+from loadstone.judge.tiles import StoredTile, get_maxima, list_tiles, record_score
 from loadstone.model.errors import UsageError
-from loadstone.model.numbers import chance
+from loadstone.model.numbers import format_chance
 from loadstone.model.records.verdict import Verdict
 from loadstone.run.tiles.table import read_systems
 from loadstone.store.read import read_result, read_verdict
@@ -56,7 +62,7 @@ def score() -> None:
 
 
 @app.command("consolidation")
-def consolidation_score(
+def score_consolidation(
     run: Stored = None,
     file: CsvFile = None,
     system: SystemName = None,
@@ -77,7 +83,7 @@ def consolidation_score(
     """
     held, most = _stored_tiles(run, file, system, results)
     most = most if maxima is None else _maxima(maxima)
-    scored = consolidation([tile.tile for tile in held], most)
+    scored = score_tiles([tile.tile for tile in held], most)
     verdict = None if run is None else _verdict(find_result(run, results))
     if as_json:
         typer.echo(json.dumps({**_document([tile.number for tile in held], scored), "verdict": verdict}, indent=1))
@@ -96,7 +102,7 @@ def _verdict(path: Path) -> Verdict:
     return Verdict.INVALID if verdict is None or verdict.consolidation is None else verdict.whole
 
 
-def placement(
+def compare_placement(
     run: Stored = None,
     file: CsvFile = None,
     system: SystemName = None,
@@ -116,9 +122,9 @@ def placement(
     """
     held, most = _stored_tiles(run, file, system, results)
     tiles = [tile.tile for tile in held]
-    groups, figures = _groups(held, by), compared_figures(tiles, consolidation(tiles, most))
-    tested, could = findings(groups, figures), reach(groups, figures)
-    worse = worse_groups(tested)
+    groups, figures = _groups(held, by), collect_figures(tiles, score_tiles(tiles, most))
+    tested, could = compare_groups(groups, figures), compute_reach(groups, figures)
+    worse = select_worse_groups(tested)
     if as_json:
         rows = [
             {
@@ -141,7 +147,7 @@ def placement(
         )
     out.print(table)
     for group, shown in worse.items():
-        named = ", ".join(f"{result.figure.name} ({chance(result.p, 4)})" for result in shown)
+        named = ", ".join(f"{result.figure.name} ({format_chance(result.p, 4)})" for result in shown)
         out.print(f"[bold red]{group}[/] tiles did worse than the others: {named}.", soft_wrap=True)
     if not worse:
         out.print(f"No group did worse than chance explains; {could.in_words}.", soft_wrap=True)
@@ -161,7 +167,7 @@ def _stored_tiles(
     if system is not None:
         raise UsageError("--system chooses a system of a table. Add --csv FILE, or leave it out.")
     result = read_result(find_result(str(run), results))
-    return tiles_of(result), maxima_of(result)
+    return list_tiles(result), get_maxima(result)
 
 
 def take_system(file: Path, name: str | None) -> list[StoredTile]:
@@ -180,7 +186,7 @@ def take_system(file: Path, name: str | None) -> list[StoredTile]:
 
 def _groups(held: list[StoredTile], grouping: str) -> list[str]:
     if grouping == "parity":
-        return parity([tile.number for tile in held])
+        return group_by_parity([tile.number for tile in held])
     known = sorted({name for tile in held for name in tile.groups})
     if grouping not in known:
         raise UsageError(f"`{grouping}` is not a grouping of these tiles. Use one of {', '.join(['parity', *known])}.")
@@ -205,7 +211,7 @@ def _document(numbers: list[int], scored: Consolidation) -> Scored:
         for number, tile in zip(numbers, scored.tiles, strict=True)
     ]
     return {
-        "name": NAME,
+        "name": CONSOLIDATION_SCORE_NAME,
         "tiles": tiles,
         "score": float(scored.score),
         "qos_pct": float(scored.qos_pct),

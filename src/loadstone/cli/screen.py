@@ -27,7 +27,7 @@ def warn(text: str) -> None:
     errors.print(text, markup=False, soft_wrap=True)
 
 
-def variables_text(names: Sequence[str]) -> str:
+def format_variables(names: Sequence[str]) -> str:
     """How a sentence names variables of the environment."""
     listed = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
     return f"the value of the environment variable{'s' if len(names) > 1 else ''} {listed}"
@@ -66,7 +66,7 @@ def _name_write_errors() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def patient_streams() -> Iterator[None]:
+def open_patient_streams() -> Iterator[None]:
     """Standard output and error, that never end the program; what was closed goes nowhere."""
     sys.stdout, sys.stderr = (stream or Path(os.devnull).open("w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
     before = sys.stdout, sys.stderr

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from loadstone.cli.command import Command
 from loadstone.model.errors import UsageError
-from loadstone.model.reading import FileTable, Flag, Section, find_refusal, list_flags, remedy
+from loadstone.model.reading import FileTable, Flag, Section, describe_remedy, find_refusal, list_flags
 
 S = TypeVar("S", bound=Section)
 T = TypeVar("T")
@@ -72,8 +72,8 @@ class SectionOptions:
                 raise UsageError(str(refused)) from None
             where = tuple(str(part) for part in error.errors()[0]["loc"])
             flags = {name: flag for name, flag, _ in list_flags(section)}
-            option = flags[where[0]].option(where[0]) if where and where[0] in flags else "these options"
-            raise UsageError(f"{option}: {remedy(section, where)}") from None
+            option = flags[where[0]].format_option(where[0]) if where and where[0] in flags else "these options"
+            raise UsageError(f"{option}: {describe_remedy(section, where)}") from None
 
     def with_values(self, **values: object) -> "SectionOptions":
         """The options with other values of some."""
@@ -121,7 +121,7 @@ def declare_options(
     return shown
 
 
-def options_of(command: object) -> Iterator[PlacedOption]:
+def list_options(command: object) -> Iterator[PlacedOption]:
     """Yields all options of a command with their values, those of sections among them."""
     for option in fields(command):  # type: ignore[arg-type]
         value = getattr(command, option.name)
@@ -134,7 +134,7 @@ def options_of(command: object) -> Iterator[PlacedOption]:
 C = TypeVar("C", bound=Command)
 
 
-def callback(
+def make_callback(
     command: type[C], sections: Mapping[str, tuple[str, type[Section]]] | None = None, **fixed: object
 ) -> Callable[..., C]:
     """Returns what typer calls for a command: its parameters are the options of the command's fields.
@@ -196,7 +196,7 @@ def make_option(section: type[Section], name: str, panel: str | None = None) -> 
 
 def _option(name: str, flag: Flag, panel: str) -> Any:
     is_file = {"exists": True, "dir_okay": False} if flag.is_existing_file else {}
-    names = (flag.option(name), flag.alias) if flag.alias else (flag.name,) if flag.name else ()
+    names = (flag.format_option(name), flag.alias) if flag.alias else (flag.name,) if flag.name else ()
     return typer.Option(
         *names,
         help=flag.help,

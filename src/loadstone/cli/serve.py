@@ -8,7 +8,7 @@ import uvicorn
 from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.screen import out
 from loadstone.host.bounds import BoundedProtocol
-from loadstone.host.secrets import PAGE_TOKEN, checked_token, is_loopback
+from loadstone.host.secrets import PAGE_TOKEN, check_token, is_loopback
 from loadstone.model.errors import UsageError
 from loadstone.model.target import Endpoint
 from loadstone.web.app import make_app
@@ -38,7 +38,7 @@ def serve(
             f"An address other than loopback requires a token. Add --token, or listen on {DEFAULT_LISTEN}."
         )
     if token is not None:
-        checked_token(token)
+        check_token(token)
     out.print(f"http://{endpoint}/ shows the results in {results}. Ctrl-C ends it.", soft_wrap=True)
     app = make_app(results, token)
     bounds: dict[str, Any] = {"http": BoundedProtocol, "timeout_graceful_shutdown": 1}

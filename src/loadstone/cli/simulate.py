@@ -17,7 +17,7 @@ from loadstone.model.records.simulation import Simulated
 from loadstone.run.simulate import simulate as play
 from loadstone.study.sections import DriverSection, LoadEntry
 from loadstone.workloads import load_with_users
-from loadstone.workloads.shares import shares
+from loadstone.workloads.shares import compute_shares
 
 
 def simulate(
@@ -46,7 +46,7 @@ def simulate(
     if as_json:
         typer.echo(json.dumps(asdict(result) | ({"cycles": asdict(cycles)} if cycles else {}), indent=1))
         return
-    expected = shares(declared).operations
+    expected = compute_shares(declared).operations
     table = Table(title=f"{workload}: {load} for {seconds:g} s in virtual time, seed {seed}")
     is_paced = declared.pacing.kind == "cycle"
     for column in ("operation", "count", "share %", "expected %", *(("cycle off %",) if is_paced else ())):

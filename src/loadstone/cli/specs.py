@@ -9,7 +9,7 @@ from loadstone.run.spec import WorkloadLoad
 from loadstone.workloads import load
 
 
-def study_file(names: Sequence[str]) -> Path | None:
+def find_study_file(names: Sequence[str]) -> Path | None:
     """The study file among the words, if there is one; raises UsageError when there is more beside it."""
     files = [Path(name) for name in names if name.endswith(".toml") and Path(name).name != "workload.toml"]
     if files and len(names) > 1:

@@ -11,15 +11,15 @@ import typer
 from loadstone.cli.exits import BY_VERDICT, Exit
 from loadstone.cli.live import StudyView
 from loadstone.cli.options import RESULT, WorkloadOptions
-from loadstone.cli.outlook import EMULATED, list_emulated, tell_emulation, tell_study
+from loadstone.cli.outlook import EMULATED_OUTLOOK, list_emulated, tell_emulation, tell_study
 from loadstone.cli.screen import out, say, warn
-from loadstone.cli.section_options import SectionOptions, callback, declare_options, place_option
-from loadstone.cli.specs import study_file
-from loadstone.judge.score import DISCLAIMER, NAME
+from loadstone.cli.section_options import SectionOptions, declare_options, make_callback, place_option
+from loadstone.cli.specs import find_study_file
+from loadstone.judge.score import DISCLAIMER, WEB_INDEX_NAME
 from loadstone.model.errors import LoadstoneError, UsageError
 from loadstone.model.records.manifest import Status, StudyManifest
-from loadstone.model.records.verdict import worst
-from loadstone.report.studied_system import ran_on
+from loadstone.model.records.verdict import choose_worst
+from loadstone.report.studied_system import describe_system_and_host
 from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.run.workload_run import WorkloadRun
 from loadstone.store.study import read_answer, read_study_manifest
@@ -27,11 +27,11 @@ from loadstone.study.base import WorkloadRuns
 from loadstone.study.declaration import Declaration
 from loadstone.study.kind import StudyAnswer, StudySection
 from loadstone.study.question import Answer
-from loadstone.study.registry import AnyStudyKind, study_kinds
+from loadstone.study.registry import AnyStudyKind, list_study_kinds
 from loadstone.study.resolve import add_usual_loads, resolve
 from loadstone.study.runner import run_study
-from loadstone.study.spec import StudySpec, questions
-from loadstone.workloads import expanded
+from loadstone.study.spec import StudySpec, build_questions
+from loadstone.workloads import expand_suites
 
 QUESTION = "Question"
 OMITTED_NOTE = "left out"
@@ -59,7 +59,7 @@ class StudyCommand(WorkloadOptions):
     @property
     def workloads(self) -> list[str]:
         """What is named, in either way; those of the kind where nothing is named."""
-        named = expanded([*(self.names or ()), *filter(None, (self.workload or "").split(","))])
+        named = expand_suites([*(self.names or ()), *filter(None, (self.workload or "").split(","))])
         return named or list(self.kind.workloads)
 
     @property
@@ -71,13 +71,13 @@ class StudyCommand(WorkloadOptions):
         """Runs the study and reports it; returns what the shell is told. Raises LoadstoneError."""
         if not self.workloads:
             raise UsageError("Name a workload or a study file. `loadstone workloads` lists the built-in workloads.")
-        file = study_file(self.workloads)
+        file = find_study_file(self.workloads)
         section, declared = self._declared() if file is None else self._of_file(file)
         if not section.brings_load:
             declared = add_usual_loads(declared)
         if section.is_quick:
             declared = replace(declared, profile=declared.profile.model_copy(update={"name": QUICK_PROFILE}))
-        spec = resolve(declared, self.results, self.hosts(), self.tags)
+        spec = resolve(declared, self.results, self.read_hosts(), self.tags)
         spec = replace(spec, name=self.name or spec.name, power=section.meters)
         if spec.together:
             raise UsageError("A study runs its workloads one after another. Remove `together`.")
@@ -85,7 +85,7 @@ class StudyCommand(WorkloadOptions):
             spec = self.skip_impossible(section, spec)
         workloads = [part.workload for part in spec.parts]
         load = spec.parts[0].load if declared.is_loaded else None
-        plan = questions(self.kind, section, workloads, spec.profile, load)
+        plan = build_questions(self.kind, section, workloads, spec.profile, load)
         name = self.name or f"{self.kind.name}-{spec.name}"
         declaration = {"kind": self.kind.name, **section.model_dump(mode="json")}
         return _carry_out(StudySpec(name, self.kind, plan, WorkloadRuns(spec), declaration, self.fresh), self.report)
@@ -96,7 +96,7 @@ class StudyCommand(WorkloadOptions):
         if declared.is_loaded and section.brings_load:
             instead = self.kind.instead_of_load
             raise UsageError(f"This study varies the load itself. Remove --sessions and --rate. {instead}".strip())
-        changed = declared.server.services.changed()
+        changed = declared.server.services.list_changed()
         for name, instead in self.kind.decides.items():
             if name in changed:
                 raise UsageError(f"This study sets --{name} itself. Use {instead}.")
@@ -118,9 +118,9 @@ class StudyCommand(WorkloadOptions):
 
     def _obstacle(self, section: StudySection, spec: RunSpec, part: WorkloadLoad) -> str:
         """Why a workload's runs cannot be made here; empty where they can."""
-        (question,) = questions(self.kind, section, [part.workload], spec.profile, part.load).questions
+        (question,) = build_questions(self.kind, section, [part.workload], spec.profile, part.load).questions
         try:
-            for request in question.requests()[:2]:
+            for request in question.plan_runs()[:2]:
                 run = WorkloadRun(WorkloadRuns(spec).make_spec(request, Path()))
                 run.check()
                 run.check_software()
@@ -136,34 +136,34 @@ class StudyCommand(WorkloadOptions):
         return section, declared
 
 
-def commands() -> Iterator[tuple[str, Callable[..., StudyCommand], str]]:
+def list_commands() -> Iterator[tuple[str, Callable[..., StudyCommand], str]]:
     """Name, command and help of every kind of study that has a command."""
-    for name, kind in study_kinds().items():
+    for name, kind in list_study_kinds().items():
         if kind.help:
-            yield name, callback(StudyCommand, {"question": (name, kind.section)}, kind=kind), kind.help
+            yield name, make_callback(StudyCommand, {"question": (name, kind.section)}, kind=kind), kind.help
 
 
 def _carry_out(spec: StudySpec[Any], has_report: bool) -> Exit:
     for promised in filter(None, map(spec.kind.promise, spec.questions.questions)):
         say(promised)
-    requests = spec.questions.requests()
+    requests = spec.questions.plan_runs()
     if isinstance(spec.base, WorkloadRuns):
-        tell_study(spec.base, spec.questions.left([]), requests)
+        tell_study(spec.base, spec.questions.estimate_left([]), requests)
     tell_emulation({request.settings.get("platform") for request in requests})
     with StudyView() as view:
-        path = asyncio.run(run_study(spec, view.hear, view.begin, view.tell))
+        path = asyncio.run(run_study(spec, view.on_event, view.begin, view.tell))
         if has_report:
             write_study_reports(path)
     manifest, answer = read_study_manifest(path), read_answer(path, spec.kind.adapter)
     for platform in list_emulated(answer.runs):
-        out.print(f"[yellow]{platform}[/]: {EMULATED}.")
+        out.print(f"[yellow]{platform}[/]: {EMULATED_OUTLOOK}.")
     for part in answer.parts:
         out.print(f"[bold]{part.workload}[/]")
         for line in part.headline:
             say(f"  {line}")
     if answer.index is not None:
-        out.print(f"{NAME} of these peaks: {answer.index:.1f}. {DISCLAIMER}")
-    say(f"Ran on: {ran_on(manifest, answer.runs)}.")
+        out.print(f"{WEB_INDEX_NAME} of these peaks: {answer.index:.1f}. {DISCLAIMER}")
+    say(f"Ran on: {describe_system_and_host(manifest, answer.runs)}.")
     if manifest.status is not Status.COMPLETE:
         say(f"{manifest.status}: {manifest.reason}")
     say_where(path, has_report)
@@ -189,4 +189,4 @@ def exit_of(manifest: StudyManifest, kind: AnyStudyKind, answer: StudyAnswer[Ans
     """What the shell is told of a study."""
     if manifest.status is Status.INTERRUPTED:
         return Exit.INTERRUPTED
-    return BY_VERDICT[worst([kind.outcome(part, answer.runs) for part in answer.parts])]
+    return BY_VERDICT[choose_worst([kind.conclude(part, answer.runs) for part in answer.parts])]

@@ -21,7 +21,7 @@ from loadstone.run.tiles.table import read_systems
 from loadstone.store.documents import write_atomic
 from loadstone.store.read import read_result
 
-COLUMNS = ("system", "score", "by the first", "size", "QoS, %", "worst tile, %", "verdict")
+SCORED_COLUMNS = ("system", "score", "by the first", "size", "QoS, %", "worst tile, %", "verdict")
 
 
 def compare_systems(
@@ -73,8 +73,8 @@ def _printed(files: Sequence[Path]) -> Iterator[SystemScore]:
 def _show(ranked: Sequence[RankedSystem]) -> None:
     for kind in dict.fromkeys(row.system.kind for row in ranked):
         table = Table(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False, title=kind, title_justify="left")
-        for index, title in enumerate(COLUMNS):
-            table.add_column(title, justify="right" if 0 < index < len(COLUMNS) - 1 else "left")
+        for index, title in enumerate(SCORED_COLUMNS):
+            table.add_column(title, justify="right" if 0 < index < len(SCORED_COLUMNS) - 1 else "left")
         for row in ranked:
             if row.system.kind == kind:
                 table.add_row(*_cells(row))

@@ -19,7 +19,7 @@ from loadstone.cli.options import (
 )
 from loadstone.cli.run_options import SingleRunOptions, carry_out
 from loadstone.cli.screen import out, say, warn
-from loadstone.cli.section_options import SectionOptions, callback, declare_options
+from loadstone.cli.section_options import SectionOptions, declare_options, make_callback
 from loadstone.cli.study import say_where, write_study_reports
 from loadstone.judge.score import DISCLAIMER
 from loadstone.model.errors import UsageError
@@ -30,18 +30,18 @@ from loadstone.model.service import ServiceRole
 from loadstone.model.system import Reference
 from loadstone.model.tile import Tile
 from loadstone.model.tile_services import TileServices
-from loadstone.run.tiles.spec import TilesSpec, find_tile, shipped_tiles, tile_loads
-from loadstone.services.registry import service_kind, service_kinds
+from loadstone.run.tiles.spec import TilesSpec, find_tile, list_shipped_tiles, list_tile_loads
+from loadstone.services.registry import get_service_kind, list_service_kinds
 from loadstone.store.read import read_manifest
 from loadstone.store.study import read_answer, read_study_manifest
 from loadstone.study.base import TileRuns
 from loadstone.study.kinds import tiles as kind_of_tiles
-from loadstone.study.kinds.tiles.answer import TileTrial, tenths_in_words
+from loadstone.study.kinds.tiles.answer import TileTrial, describe_tenths
 from loadstone.study.kinds.tiles.question import TilesPeak
 from loadstone.study.question import QuestionSet
 from loadstone.study.resolve import resolve_limits
 from loadstone.study.runner import Progress, run_study
-from loadstone.study.sections import RUN, SYSTEM, DriverSection, ProfileSection, ProgramSettings
+from loadstone.study.sections import RUN, SYSTEM_HEADING, DriverSection, ProfileSection, ProgramSettings
 from loadstone.study.spec import StudySpec
 
 app = typer.Typer(no_args_is_help=False, help="Run tiles of six machines under all loads at once, and score them.")
@@ -69,7 +69,7 @@ SERVICE_ROLES = {
     "store": ServiceRole.STORE,
 }
 """Role of the services that an option chooses among."""
-SERVICE_NAMES = {option: list(service_kinds(role)) for option, role in SERVICE_ROLES.items() if option != "store"}
+SERVICE_NAMES = {option: list(list_service_kinds(role)) for option, role in SERVICE_ROLES.items() if option != "store"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,21 +78,21 @@ class TileOptions(MachineOptions, FitnessOptions, ResultOptions):
 
     driver: SectionOptions = declare_options(DriverSection, only=("seed", "foreign_cpu_pct"))
     lengths: SectionOptions = declare_options(ProfileSection, only=("warm_up_s", "steady_s"))
-    tile: Annotated[str, typer.Option(help=f"Tile: {', '.join(shipped_tiles())}, or a file (.toml).")] = "laptop"
+    tile: Annotated[str, typer.Option(help=f"Tile: {', '.join(list_shipped_tiles())}, or a file (.toml).")] = "laptop"
     profile: Annotated[
         str | None,
         typer.Option(
             help=f"Profile (phase lengths): {', '.join(PROFILES)}. Default: from the tile.", rich_help_panel=RUN
         ),
     ] = None
-    services: SectionOptions = declare_options(TileServices, SYSTEM, SERVICE_NAMES)
+    services: SectionOptions = declare_options(TileServices, SYSTEM_HEADING, SERVICE_NAMES)
     programs: SectionOptions = declare_options(ProgramSettings)
 
-    def spec(self, name: str) -> TilesSpec:
+    def build_spec(self, name: str) -> TilesSpec:
         """A run of one full tile; raises LoadstoneError."""
         declared = find_tile(self.tile)
         phases, profile = declared.phases, declared.name
-        if self.profile in shipped_tiles():
+        if self.profile in list_shipped_tiles():
             raise UsageError(
                 f"`{self.profile}` is a tile, not a profile. Use --tile {self.profile}, and --profile for the length."
             )
@@ -106,7 +106,7 @@ class TileOptions(MachineOptions, FitnessOptions, ResultOptions):
         return TilesSpec(
             self.name or name,
             declared,
-            tile_loads(1, None),
+            list_tile_loads(1, None),
             phases,
             profile,
             self.results,
@@ -114,7 +114,7 @@ class TileOptions(MachineOptions, FitnessOptions, ResultOptions):
             placement.machine,
             self._services(declared),
             driver_limits=resolve_limits(driver),
-            fleet=self.hosts(),
+            fleet=self.read_hosts(),
             roles=placement.roles,
             notes={**declared.notes, **self.tags},
         )
@@ -126,7 +126,7 @@ class TileOptions(MachineOptions, FitnessOptions, ResultOptions):
         services = tile.services.merge(self.services.read(TileServices))
         for option, role in SERVICE_ROLES.items():
             if name := getattr(services, option):
-                service_kind(role, name)
+                get_service_kind(role, name)
         settings = merge_roles(tile.settings, self.programs.read(ProgramSettings).set)
         return services.to_reference(settings)
 
@@ -157,8 +157,8 @@ class TilesCommand(TileOptions, SingleRunOptions, Command):
     def execute(self) -> Exit:
         """Runs, judges, scores, reports; returns what the shell is told. Raises LoadstoneError."""
         spec = replace(
-            self.spec(f"tiles-{find_tile(self.tile).name}"),
-            loads=tile_loads(self.tiles, self.last_fraction),
+            self.build_spec(f"tiles-{find_tile(self.tile).name}"),
+            loads=list_tile_loads(self.tiles, self.last_fraction),
             groups=_groups(self.group or []),
             power=tuple(self.power or ()),
             fault=self.planned_fault,
@@ -177,7 +177,7 @@ class DemoCommand(FitnessOptions, ResultOptions, Command):
     def execute(self) -> Exit:
         """Runs, judges, scores, reports; returns what the shell is told. Raises LoadstoneError."""
         options = TileOptions(name=self.name, results=self.results, driver=self.driver, tag=self.tag)
-        spec = options.spec("demo")
+        spec = options.build_spec("demo")
         path, ended = carry_out(replace(spec, phases=DEMO, profile_name="demo"), self.report)
         return Exit.PASS if read_manifest(path).status is Status.COMPLETE else ended
 
@@ -196,13 +196,13 @@ class TilesSearchCommand(TileOptions, Command):
 
     def execute(self) -> Exit:
         """Searches and reports; returns what the shell is told. Raises LoadstoneError."""
-        spec = self.spec(f"tiles-search-{Path(self.tile).stem}")
+        spec = self.build_spec(f"tiles-search-{Path(self.tile).stem}")
         questions = QuestionSet((TilesPeak(spec.tile.name, self.most_tiles),))
         base = TileRuns(spec, self.most_tiles)
         kind = kind_of_tiles.KIND
         study = StudySpec(spec.name, kind, questions, base, {"tile": spec.tile.name}, self.fresh)
         with View() as view:
-            path = asyncio.run(run_study(study, view.hear, view.begin, _tell))
+            path = asyncio.run(run_study(study, view.on_event, view.begin, _tell))
             if self.report:
                 view.phase = "writing the reports"
                 write_study_reports(path)
@@ -219,7 +219,7 @@ class TilesSearchCommand(TileOptions, Command):
 def _tell(progress: Progress) -> None:
     if progress.last is not None:
         trial = TileTrial.from_run(progress.last)
-        warn(f"{tenths_in_words(trial.tenths)}: {trial.verdict}, score {trial.score:g}")
+        warn(f"{describe_tenths(trial.tenths)}: {trial.verdict}, score {trial.score:g}")
 
 
 def _groups(texts: list[str]) -> dict[str, tuple[str, ...]]:
@@ -234,5 +234,5 @@ def _groups(texts: list[str]) -> dict[str, tuple[str, ...]]:
     return groups
 
 
-app.callback(invoke_without_command=True, help=TILES_HELP)(callback(TilesCommand))
-app.command("search", help=SEARCH_HELP)(callback(TilesSearchCommand))
+app.callback(invoke_without_command=True, help=TILES_HELP)(make_callback(TilesCommand))
+app.command("search", help=SEARCH_HELP)(make_callback(TilesSearchCommand))

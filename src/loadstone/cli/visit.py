@@ -10,19 +10,19 @@ import typer
 
 from loadstone.cli.access import Authority, Certificate, Insecure, Key
 from loadstone.cli.exits import Exit
-from loadstone.cli.screen import out, say, variables_text
+from loadstone.cli.screen import format_variables, out, say
 from loadstone.host.files import write_private
-from loadstone.host.runtime import temporary_folder
+from loadstone.host.runtime import make_temporary_folder
 from loadstone.model.errors import UsageError
 from loadstone.model.records.events import Exchange, Performed
 from loadstone.model.target import Access, Target
 from loadstone.model.workload import Workload
-from loadstone.report.har import as_har, fields_of, status_of
-from loadstone.run.reason import reason_of
+from loadstone.report.har import as_har, get_status, list_fields
+from loadstone.run.reason import read_reason
 from loadstone.run.visit import MOST_OPERATIONS, VisitedOperation, visit
 from loadstone.workloads import load_with_users
 
-SHOWN = 400
+SHOWN_LETTERS = 400
 """Letters that are shown of a body that was not what it should be."""
 SWITCHED = 101
 """Status of an answer after which messages went to and fro (RFC 6455, section 4.2.2)."""
@@ -82,7 +82,7 @@ def try_(
     if with_cookies and trace is None:
         raise UsageError("--with-cookies requires a trace. Add --trace FILE.")
     if workload.variables:
-        say(f"{workload.name} sends {variables_text(workload.variables)} to {', '.join(target)}.")
+        say(f"{workload.name} sends {format_variables(workload.variables)} to {', '.join(target)}.")
     began, done = datetime.now(UTC), asyncio.run(_visit(workload, goal, seed))
     if trace is not None:
         sites = {True: f"https://{goal.https}", False: f"http://{goal.http}"}
@@ -102,7 +102,7 @@ def try_(
 
 async def _visit(workload: Workload, target: Target, seed: int) -> list[VisitedOperation]:
     done = []
-    with temporary_folder("try") as folder:
+    with make_temporary_folder("try") as folder:
         async for operation in visit(workload, target, seed, folder / "driver.log"):
             _show(operation)
             done.append(operation)
@@ -115,9 +115,9 @@ def _show(operation: VisitedOperation) -> None:
     out.print(f"{mark} [bold]{performed.operation}[/]  {_ms(performed.end_s - performed.at_s)}")
     for exchange in operation.exchanges:
         say(f"    {_line(exchange)}")
-        for message in exchange.body.splitlines() if status_of(exchange) == SWITCHED else ():
-            say(f"      {_cut(message, SHOWN)}")
-        for name, text in fields_of(exchange.head):
+        for message in exchange.body.splitlines() if get_status(exchange) == SWITCHED else ():
+            say(f"      {_cut(message, SHOWN_LETTERS)}")
+        for name, text in list_fields(exchange.head):
             if name.lower() == "set-cookie":
                 say(f"      cookie {text.partition('=')[0]}")
     for name, text in performed.values if not performed.kind else ():
@@ -126,8 +126,8 @@ def _show(operation: VisitedOperation) -> None:
 
 def _line(exchange: Exchange) -> str:
     request = exchange.request.partition(" HTTP/")[0]
-    headers = {name.lower(): text for name, text in fields_of(exchange.head)}
-    status = status_of(exchange)
+    headers = {name.lower(): text for name, text in list_fields(exchange.head)}
+    status = get_status(exchange)
     if status is None:
         return f"{request} → {exchange.fault or 'no answer'}"
     goal = f" to {headers['location']}" if "location" in headers else ""
@@ -142,13 +142,13 @@ def _explain(failed: VisitedOperation) -> None:
     say(performed.detail)
     last = failed.exchanges[-1] if failed.exchanges else None
     if last is not None and last.body and performed.kind not in ("time_out", "coding"):
-        reason = reason_of(last.body) if status_of(last) != SWITCHED else ""
-        say(f"The answer says: {reason}" if reason else f"The answer begins:\n{_cut(last.body, SHOWN)}")
+        reason = read_reason(last.body) if get_status(last) != SWITCHED else ""
+        say(f"The answer says: {reason}" if reason else f"The answer begins:\n{_cut(last.body, SHOWN_LETTERS)}")
     say(_advice(performed, last))
 
 
 def _advice(performed: Performed, last: Exchange | None) -> str:
-    status = status_of(last) if last is not None else None
+    status = get_status(last) if last is not None else None
     if performed.kind == "status" and status in BY_STATUS:
         return BY_STATUS[status]
     return ADVICE.get(performed.kind or "", "Check that the target is up and reachable.")

@@ -18,8 +18,8 @@ from rich.table import Table
 
 from loadstone.cli.access import Authority, Certificate, Insecure, Key
 from loadstone.cli.exits import Exit
-from loadstone.cli.screen import out, say, variables_text, warn
-from loadstone.host.runtime import temporary_folder
+from loadstone.cli.screen import format_variables, out, say, warn
+from loadstone.host.runtime import make_temporary_folder
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import Phases
@@ -28,25 +28,25 @@ from loadstone.model.workload import Workload
 from loadstone.model.workload.mix import MixKind
 from loadstone.model.workload.operation import Operation, RateLimit
 from loadstone.run.driver import check_plan
-from loadstone.run.plan import Timing, WorkloadLoad, embedded_files, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan, plan_embedded_files
 from loadstone.run.verify import USERS, Verified, verify
-from loadstone.workloads import load, shipped
+from loadstone.workloads import list_shipped, load
 from loadstone.workloads.importers.correlated import Place
-from loadstone.workloads.importers.correlation import CREDENTIALS
-from loadstone.workloads.importers.from_har import Recording, recorded
+from loadstone.workloads.importers.correlation import CREDENTIALS_VALUE
+from loadstone.workloads.importers.from_har import Recording, read_recording
 from loadstone.workloads.importers.from_openapi import from_openapi
 from loadstone.workloads.importers.imported import Imported
-from loadstone.workloads.shares import shares
+from loadstone.workloads.shares import compute_shares
 
 MOST_LINES = 8
 """Lines of one kind that an import shows."""
-MOST_PLACES = 4
+MOST_PLACES_SHOWN = 4
 """Fields that are named as sent as they were recorded."""
 app = typer.Typer(help="List, explain, check or import workloads.")
 
 
 @app.callback(invoke_without_command=True)
-def default(context: typer.Context) -> None:
+def list_or_show(context: typer.Context) -> None:
     """List the workloads, or explain or check one."""
     if context.invoked_subcommand is None:
         list_()
@@ -56,7 +56,7 @@ def default(context: typer.Context) -> None:
 def list_() -> None:
     """List the built-in workloads."""
     table = Table("name", "title", "operations", "about")
-    for name in shipped():
+    for name in list_shipped():
         workload = load(name)
         table.add_row(name, workload.header.title, str(len(workload.operations)), workload.header.about)
     out.print(table)
@@ -71,9 +71,9 @@ def show(
     """Explain a workload: operations, mix with its stationary shares, pacing, limits, sources."""
     workload = load(name)
     if as_json:
-        mixes = {mix: asdict(shares(workload.mixed(mix))) for mix in workload.mixes}
+        mixes = {mix: asdict(compute_shares(workload.with_mix(mix))) for mix in workload.mixes}
         variables = list(workload.variables)
-        described = {"name": workload.name, **asdict(shares(workload)), "mixes": mixes, "variables": variables}
+        described = {"name": workload.name, **asdict(compute_shares(workload)), "mixes": mixes, "variables": variables}
         typer.echo(json.dumps(described, indent=1))
         return
     out.print(f"[bold]{workload.header.title}[/] ({workload.name})\n{workload.header.about}\n")
@@ -95,7 +95,7 @@ def check(name: Annotated[str, typer.Argument(help="Workload to check (folder or
     check_plan(make_plan([WorkloadLoad(workload, Population(1))], Timing(Phases(0, 0, 1, 0))))
     out.print(f"{workload.folder / 'workload.toml'}: no problem, {len(workload.operations)} operations")
     _print_variables(workload)
-    if workload.pacing.kind == "think" and workload.pacing.mean_s > 0 and shares(workload).paused <= 0:
+    if workload.pacing.kind == "think" and workload.pacing.mean_s > 0 and compute_shares(workload).paused <= 0:
         warn(
             f"Its pauses of {workload.pacing.mean_s:g} s never occur with --sessions: each session has "
             "one operation, and the next session starts immediately. Use --rate, or several operations a session."
@@ -105,7 +105,7 @@ def check(name: Annotated[str, typer.Argument(help="Workload to check (folder or
 def _print_variables(workload: Workload) -> None:
     """Says which secrets of the environment a workload sends, if any."""
     if workload.variables:
-        say(f"{workload.name} sends {variables_text(workload.variables)} to its target.")
+        say(f"{workload.name} sends {format_variables(workload.variables)} to its target.")
 
 
 Output = Annotated[
@@ -156,11 +156,11 @@ def from_har_(
     verified: list[Verified] = []
 
     def importer(name: str) -> Imported:
-        recording.append(recorded(file, second, site=site))
+        recording.append(read_recording(file, second, site=site))
         if not verify_at:
-            return recording[0].workload(name)
+            return recording[0].build_workload(name)
         verified.append(_verified(recording[0], access.make_target([verify_at]), name))
-        return recording[0].workload(name, frozenset(verified[0].needless))
+        return recording[0].build_workload(name, frozenset(verified[0].needless))
 
     _import(importer, file, output, lambda: [line for refusal in verified for line in _outcome(refusal, recording[0])])
     return Exit.FAIL if any(refusal.fault for refusal in verified) else Exit.PASS
@@ -172,8 +172,8 @@ def _verified(recording: Recording, target: Target, name: str) -> Verified:
     for value in recording.correlation.values:
         if value.rule is not None:
             values[value.value] = values.get(value.value, False) or value.differs
-    with temporary_folder("verify") as folder, _set(recording.secrets(name)):
-        arguments = values, lambda left: recording.workload(name, left).text, target, folder
+    with make_temporary_folder("verify") as folder, _set(recording.list_secrets(name)):
+        arguments = values, lambda left: recording.build_workload(name, left).text, target, folder
         return asyncio.run(verify(*arguments))
 
 
@@ -186,7 +186,7 @@ def _outcome(verified: Verified, recording: Recording) -> Iterator[str]:
         fixed = [
             value for value in recording.correlation.values if value.operation == refusal.operation and not value.value
         ]
-        places = ", ".join(str(value.leaf) for value in fixed[:MOST_PLACES])
+        places = ", ".join(str(value.leaf) for value in fixed[:MOST_PLACES_SHOWN])
         remedy = f" Sent as recorded: {places}. Replace them with values." if fixed else ""
         yield f"failed: the site refused the visit: {refusal}{remedy}"
     for value in verified.needless:
@@ -242,7 +242,7 @@ def _import(
     for line in outcome():
         say(line)
     for variable, place in imported.passwords:
-        problem = "holds name:password in base64" if CREDENTIALS in variable.lower() else "is a password"
+        problem = "holds name:password in base64" if CREDENTIALS_VALUE in variable.lower() else "is a password"
         say(f"look at: {place} {problem}; it is read from the variable {variable} and never stored")
     missing = [place.missed for place in imported.places if not place.correlated.value]
     _say_some("look at", [*imported.doubts, *missing])
@@ -277,14 +277,14 @@ def _values_taken(places: Sequence[Place]) -> Table:
 
 
 def _operations(workload: Workload) -> Table:
-    mix = shares(workload)
+    mix = compute_shares(workload)
     whether = ", if every conditional step occurs" if workload.is_conditional else ""
     table = Table(title=f"Operations and their stationary shares{whether}")
     for column in ("operation", "share %", "request", "files", "bytes", "304 share %", "limit"):
         is_number = column in ("share %", "files", "bytes", "304 share %")
         table.add_column(column, justify="right" if is_number else "left", overflow="fold")
     for name, operation in workload.operations.items():
-        files = embedded_files(workload, operation)
+        files = plan_embedded_files(workload, operation)
         known = sum(file["bytes"] or 0 for file in files)
         conditional = 100 * sum(file["conditional"] for file in files) / len(files) if files else 0
         secure = " (TLS)" if operation.tls or (operation.tls is None and workload.target.tls) else ""
@@ -302,7 +302,7 @@ def _operations(workload: Workload) -> Table:
 
 def _mixes(workload: Workload) -> Table:
     """Shares of operations in each of its mixes."""
-    by_mix = {"": shares(workload)} | {mix: shares(workload.mixed(mix)) for mix in workload.mixes}
+    by_mix = {"": compute_shares(workload)} | {mix: compute_shares(workload.with_mix(mix)) for mix in workload.mixes}
     table = Table("operation", title="Stationary shares by mix, %")
     for mix in by_mix:
         table.add_column(f"{workload.name}:{mix}" if mix else workload.name, justify="right")
@@ -319,7 +319,7 @@ def _limit(operation: Operation) -> str:
 
 
 def _print_rules(workload: Workload) -> None:
-    mix, pacing, limits, line = shares(workload), workload.pacing, workload.limits, workload.connections
+    mix, pacing, limits, line = compute_shares(workload), workload.pacing, workload.limits, workload.connections
     if mix.operations_per_session is not None:
         ends = f"{100 * (mix.finished or 0):.1f} % end as intended, the others leave early"
         out.print(f"Sessions    {mix.operations_per_session:.3f} operations each; {ends}")

@@ -15,16 +15,16 @@ from importlib.metadata import version
 from pathlib import Path
 
 from loadstone.fleet.cluster import (
-    AUTHORITY,
-    CERTIFICATE,
-    KEY,
-    PORT,
+    CLUSTER_AUTHORITY,
+    CLUSTER_CERTIFICATE,
+    CLUSTER_KEY,
+    HEAD_PORT,
     TOKEN,
     Keys,
-    head_address,
-    head_host,
-    keys_folder,
-    resource_of,
+    find_head_host,
+    find_keys_folder,
+    format_head_address,
+    name_resource,
 )
 from loadstone.fleet.contract import FleetError
 from loadstone.fleet.remote_shell import Shell
@@ -34,7 +34,7 @@ from loadstone.model.fleet import FleetSpec, HostSpec
 from loadstone.services import reference
 
 LEAST_PYTHON = (3, 11)
-LEAST_MIB = 512
+HOST_LEAST_MIB = 512
 """Memory that the engine's processes take of a host, with room to spare (measured: 110 MiB a node, 350 the head)."""
 INSTALL_S = 900.0
 RAY_START_TIMEOUT_S = 90.0
@@ -75,7 +75,7 @@ STARTED = r"""
             echo "${process#/proc/}"
         done
     }
-""".replace("{key}", KEY)
+""".replace("{key}", CLUSTER_KEY)
 """Functions of a shell that tell a node of this cluster from other processes."""
 NOTED = f'{STARTED}\nstarted $$ > node.pid; exec "$@"'
 """Notes who runs what comes next, and runs it."""
@@ -98,7 +98,7 @@ class HostProbe:
     """Where Loadstone is installed, if it is not there."""
 
 
-def shell_of(name: str, host: HostSpec) -> Shell:
+def open_shell(name: str, host: HostSpec) -> Shell:
     """A shell there."""
     return Shell(name, host.ssh)
 
@@ -106,16 +106,16 @@ def shell_of(name: str, host: HostSpec) -> Shell:
 async def look_at(name: str, host: HostSpec) -> HostProbe:
     """Looks at a host. Raises FleetError for one that cannot be of a fleet, with the remedy."""
     before = time.time()
-    output = await shell_of(name, host).run(f"set -- {shlex.quote(host.python)}\n{HOST_FACTS_SCRIPT}")
+    output = await open_shell(name, host).run(f"set -- {shlex.quote(host.python)}\n{HOST_FACTS_SCRIPT}")
     facts = _look_in(name, output, (before + time.time()) / 2, (time.time() - before) / 2)
     if facts.python < LEAST_PYTHON:
         python_version = ".".join(map(str, facts.python))
         raise FleetError(
             f"{name} has Python {python_version}, but 3.11 is required. Set another interpreter with `python`."
         )
-    if facts.free_mib < LEAST_MIB:
+    if facts.free_mib < HOST_LEAST_MIB:
         raise FleetError(
-            f"{name} has {facts.free_mib} MiB free, but the engine needs {LEAST_MIB} MiB. Free memory there."
+            f"{name} has {facts.free_mib} MiB free, but the engine needs {HOST_LEAST_MIB} MiB. Free memory there."
         )
     return facts
 
@@ -166,18 +166,18 @@ async def install(name: str, host: HostSpec, facts: HostProbe, wheel: Path | Non
     fi
     rm -f {shlex.quote(file)}.new
     """
-    await shell_of(name, host).run(script, wheel.read_bytes(), INSTALL_S)
+    await open_shell(name, host).run(script, wheel.read_bytes(), INSTALL_S)
     return f"{folder}/venv/bin/python"
 
 
 def make_keys(spec: FleetSpec) -> Keys:
     """New keys for a fleet's cluster, in a folder of this user's alone; those of a cluster that runs stay."""
-    address = head_address(spec)
-    folder = keys_folder(address)
+    address = format_head_address(spec)
+    folder = find_keys_folder(address)
     if not (folder / TOKEN).is_file():
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        names = sorted({head_host(spec), "127.0.0.1", *(host.address for host in spec.hosts.values())})
-        files = reference.certificate(names)
+        names = sorted({find_head_host(spec), "127.0.0.1", *(host.address for host in spec.hosts.values())})
+        files = reference.create_certificate(names)
         for file, text in {**files, TOKEN: secrets.token_hex(32)}.items():
             write_private(folder / file, text)
     return Keys(folder)
@@ -185,9 +185,9 @@ def make_keys(spec: FleetSpec) -> Keys:
 
 async def start_head(spec: FleetSpec, keys: Keys) -> None:
     """Starts the head here, with the hosts that are this machine. Raises FleetError."""
-    address = head_host(spec)
+    address = find_head_host(spec)
     here = [name for name, host in spec.hosts.items() if host.address == address]
-    arguments = ["--head", f"--port={PORT}", f"--node-ip-address={address}", "--include-dashboard=false"]
+    arguments = ["--head", f"--port={HEAD_PORT}", f"--node-ip-address={address}", "--include-dashboard=false"]
     arguments.append("--no-monitor")  # it would answer anyone, at all addresses and without TLS; hosts are fixed here
     shell = Shell("the head", "")
     await _start(shell, sys.executable, arguments, here, keys, Keys(keys.folder))
@@ -195,8 +195,8 @@ async def start_head(spec: FleetSpec, keys: Keys) -> None:
 
 async def start_host(name: str, host: HostSpec, spec: FleetSpec, python: str, keys: Keys) -> None:
     """Starts a host's node, which joins the head. Raises FleetError."""
-    arguments = [f"--address={head_address(spec)}", f"--node-ip-address={host.address}"]
-    shell = shell_of(name, host)
+    arguments = [f"--address={format_head_address(spec)}", f"--node-ip-address={host.address}"]
+    shell = open_shell(name, host)
     state = (await shell.run('echo "${XDG_STATE_HOME:-$HOME/.local/state}"')).strip()
     there = Keys(Path(state) / "loadstone" / "fleet" / keys.folder.name)
     await _hand_over(shell, keys, there)
@@ -205,7 +205,9 @@ async def start_host(name: str, host: HostSpec, spec: FleetSpec, python: str, ke
 
 async def _hand_over(shell: Shell, keys: Keys, there: Keys) -> None:
     """Copies the keys; they pass through ssh, never through a command's words."""
-    files = {file: (keys.folder / file).read_text() for file in (TOKEN, AUTHORITY, CERTIFICATE, KEY)}
+    files = {
+        file: (keys.folder / file).read_text() for file in (TOKEN, CLUSTER_AUTHORITY, CLUSTER_CERTIFICATE, CLUSTER_KEY)
+    }
     reading = "\n".join(
         [
             "import json, os, pathlib, sys",
@@ -227,11 +229,11 @@ async def _start(shell: Shell, python: str, arguments: list[str], hosts: list[st
         "--disable-usage-stats",
         "--include-log-monitor=false",
         f"--object-store-memory={STORE_BYTES}",
-        f"--resources={json.dumps({resource_of(name): 1 for name in hosts})}",
+        f"--resources={json.dumps({name_resource(name): 1 for name in hosts})}",
         "--block",
     ]
     ray = str(Path(python).parent / "ray")
-    named = {key: value for key, value in there_environment(keys, there).items() if key != CLUSTER_TOKEN}
+    named = {key: value for key, value in build_environment_there(keys, there).items() if key != CLUSTER_TOKEN}
     settings = " ".join(f"{key}={shlex.quote(value)}" for key, value in named.items())
     folder = shlex.quote(str(there.folder))
     script = f"""
@@ -255,9 +257,9 @@ async def _start(shell: Shell, python: str, arguments: list[str], hosts: list[st
     await shell.run(script, timeout_s=RAY_START_TIMEOUT_S + 30)
 
 
-def there_environment(keys: Keys, there: Keys) -> Mapping[str, str]:
+def build_environment_there(keys: Keys, there: Keys) -> Mapping[str, str]:
     """The cluster's environment with the paths of another host."""
-    variables = keys.environment()
+    variables = keys.build_environment()
     return {name: value.replace(str(keys.folder), str(there.folder)) for name, value in variables.items()}
 
 
@@ -275,7 +277,7 @@ async def end(shell: Shell, folder_name: str) -> bool:
         # What its processes left, where one of them was killed.
         for process in $(left_of_node); do kill -s KILL "$process" 2> /dev/null || true; done
     fi
-    rm -f node.pid node.log {TOKEN} {AUTHORITY} {CERTIFICATE} {KEY}
+    rm -f node.pid node.log {TOKEN} {CLUSTER_AUTHORITY} {CLUSTER_CERTIFICATE} {CLUSTER_KEY}
     cd .. && rmdir {folder_name} 2> /dev/null || true
     """
     return "ended" in await shell.run(script)

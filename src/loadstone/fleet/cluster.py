@@ -11,30 +11,30 @@ from loadstone.fleet.contract import FleetError
 from loadstone.host.secrets import CLUSTER_TOKEN
 from loadstone.model.fleet import FleetSpec
 
-PORT = 6380
+HEAD_PORT = 6380
 """Of the head: outside of the workers' ports (10002 to 19999), and not Redis' own."""
 HEALTH = {"initial_delay_ms": 1000, "period_ms": 500, "timeout_ms": 500, "failure_threshold": 3}
 """A cut is noticed in 3 s instead of a minute (measured: 2.9 s with Ray 2.60)."""
-TOKEN, AUTHORITY, CERTIFICATE, KEY = "token", "authority.pem", "server.pem", "server-key.pem"
+TOKEN, CLUSTER_AUTHORITY, CLUSTER_CERTIFICATE, CLUSTER_KEY = "token", "authority.pem", "server.pem", "server-key.pem"
 """Files of a cluster's keys."""
 
 
-def resource_of(name: str) -> str:
+def name_resource(name: str) -> str:
     """The cluster's own resource that stands for a host."""
     return f"loadstone-host:{name}"
 
 
-def head_address(spec: FleetSpec) -> str:
+def format_head_address(spec: FleetSpec) -> str:
     """HOST:PORT of the head of a fleet's own cluster, which is on the coordinator's machine."""
-    return f"{head_host(spec)}:{PORT}"
+    return f"{find_head_host(spec)}:{HEAD_PORT}"
 
 
-def head_host(spec: FleetSpec) -> str:
+def find_head_host(spec: FleetSpec) -> str:
     """The coordinator's address as its hosts reach it. Raises FleetError."""
-    return own_address(next(iter(spec.hosts.values())).address)
+    return find_own_address(next(iter(spec.hosts.values())).address)
 
 
-def own_address(peer: str) -> str:
+def find_own_address(peer: str) -> str:
     """This machine's address on the way to another; raises FleetError when there is no way."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
@@ -44,7 +44,7 @@ def own_address(peer: str) -> str:
         return str(probe.getsockname()[0])
 
 
-def keys_folder(address: str) -> Path:
+def find_keys_folder(address: str) -> Path:
     """Where the keys of the cluster with that head are, on any of its machines: this user's own. Raises FleetError for
     a user without a home.
     """
@@ -61,7 +61,7 @@ class Keys:
 
     folder: Path
 
-    def environment(self) -> Mapping[str, str]:
+    def build_environment(self) -> Mapping[str, str]:
         """What every process of the cluster is told. Raises FleetError when the files are not this user's alone."""
         token = self.folder / TOKEN
         try:
@@ -72,17 +72,17 @@ class Keys:
             ) from None
         if state.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise FleetError(f"{token} can be read by other users. Run `chmod 600` on it, and replace the token.")
-        tls = {"SERVER_CERT": CERTIFICATE, "SERVER_KEY": KEY, "CA_CERT": AUTHORITY}
+        tls = {"SERVER_CERT": CLUSTER_CERTIFICATE, "SERVER_KEY": CLUSTER_KEY, "CA_CERT": CLUSTER_AUTHORITY}
         return {
             "RAY_AUTH_MODE": "token",
             CLUSTER_TOKEN: text,
             "RAY_USE_TLS": "1",
             **{f"RAY_TLS_{name}": str(self.folder / file) for name, file in tls.items()},
-            **SETTINGS,
+            **RAY_SETTINGS,
         }
 
 
-SETTINGS = {
+RAY_SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_DISABLE_IMPORT_WARNING": "1",
     # Pairs with a lease live on without their supervisor; all else has guards and journals of its own.

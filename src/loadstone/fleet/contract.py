@@ -32,7 +32,7 @@ class FoundHost:
 class Fleet(Protocol):
     """An engine. Whoever uses it asks every host for itself, so that one that hangs holds up no other."""
 
-    async def found(self) -> Mapping[str, FoundHost]:
+    async def list_hosts(self) -> Mapping[str, FoundHost]:
         """The hosts that are there now, by name. Raises FleetError when there is no engine to ask."""
 
     async def reserve(self, names: Sequence[str]) -> None:
@@ -45,7 +45,7 @@ class Fleet(Protocol):
         there is no answer in time, and any other LoadstoneError as the supervisor raised it.
         """
 
-    async def failure(self) -> str:
+    async def describe_failure(self) -> str:
         """Why the engine itself no longer works; empty while it does. Answers within two seconds."""
 
     async def release(self) -> None:

@@ -14,7 +14,7 @@ class Room:
     cores: int
     memory_mib: int
 
-    def less(self, taken: Sequence["Room"]) -> "Room":
+    def subtract(self, taken: Sequence["Room"]) -> "Room":
         """What is left of it."""
         cores, memory_mib = sum(reserved.cores for reserved in taken), sum(reserved.memory_mib for reserved in taken)
         return Room(self.cores - cores, self.memory_mib - memory_mib)
@@ -33,7 +33,7 @@ class Dealer:
     taken: dict[str, list[Room]] = field(default_factory=dict)
     turn: int = 0
 
-    def host_of(self, sizes: Sequence[Room], but: Container[str] = ()) -> str:
+    def choose_host(self, sizes: Sequence[Room], but: Container[str] = ()) -> str:
         """The host for machines that come together, which they take room of, but for some; raises FleetError when none
         has room.
         """
@@ -46,10 +46,10 @@ class Dealer:
             return self._in_turn(but)
         names = [name for name in self.rooms if name not in but]
         for name in names:
-            left = self._left(name).less(sizes)
+            left = self._left(name).subtract(sizes)
             if left.cores >= 0 and left.memory_mib >= 0:
                 return name
-        wanted = Room(0, 0).less(sizes)
+        wanted = Room(0, 0).subtract(sizes)
         lefts = "; ".join(f"{name} has {self._left(name)}" for name in names)
         raise FleetError(f"No host has {-wanted.cores} cores and {-wanted.memory_mib} MiB left: {lefts}.")
 
@@ -63,4 +63,4 @@ class Dealer:
         return names[position % len(names)]
 
     def _left(self, name: str) -> Room:
-        return self.rooms[name].less(self.taken.get(name, []))
+        return self.rooms[name].subtract(self.taken.get(name, []))

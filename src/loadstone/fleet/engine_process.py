@@ -13,26 +13,26 @@ from typing import IO, Annotated, Any, Protocol, TypeAlias
 from pydantic import ConfigDict, TypeAdapter
 
 from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json
-from loadstone.fleet.messages import Answer, FleetMessage, OneOf, answer_of, document_of, error_document, serve
+from loadstone.fleet.messages import Answer, FleetMessage, OneOf, answer_of, serve, write_error, write_message
 from loadstone.host import launch
 from loadstone.host.process import stop
 from loadstone.host.secrets import CLUSTER_TOKEN
 
-LONGEST_LINE = 64 << 20
+ENGINE_LONGEST_LINE = 64 << 20
 """Bytes of an answer: logs of a host are the longest."""
 FOUND_S = 60.0
 RELEASE_S = 10.0
 """Longest wait for an engine to give its hosts back."""
 SILENT_S = 1.5
 """The same for a word that it is there."""
-MODULE = "loadstone.fleet.ray_engine"
+ENGINE_MODULE = "loadstone.fleet.ray_engine"
 
 
 class ForEngine(FleetMessage[Answer]):
     """For an engine."""
 
 
-class FindHosts(ForEngine[dict[str, FoundHost]], kind="found"):
+class FindHosts(ForEngine[dict[str, FoundHost]], kind="list_hosts"):
     """Return the hosts that are there."""
 
 
@@ -60,7 +60,7 @@ ENGINE_REQUESTS: TypeAdapter[EngineRequest] = TypeAdapter(EngineRequest, config=
 class Engine(Protocol):
     """An engine in its process, which carries out these messages."""
 
-    async def found(self) -> dict[str, FoundHost]:
+    async def list_hosts(self) -> dict[str, FoundHost]:
         """The hosts that are there."""
 
     async def reserve(self, names: list[str]) -> None:
@@ -78,7 +78,7 @@ async def serve_engine(engine: Engine) -> None:
     to standard error.
     """
     answers, sys.stdout = sys.stdout, sys.stderr
-    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit=LONGEST_LINE)
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit=ENGINE_LONGEST_LINE)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     pending: set[asyncio.Task[None]] = set()
     while line := await reader.readline():
@@ -91,7 +91,7 @@ async def _answer(engine: Engine, request: Json, answers: IO[str]) -> None:
     try:
         answer = await serve(ENGINE_REQUESTS, request["message"], "The engine", engine)
     except Exception as error:  # the engine's own, of many kinds
-        answer = error_document(FleetError(f"{type(error).__name__}: {error}"))
+        answer = write_error(FleetError(f"{type(error).__name__}: {error}"))
     answers.write(json.dumps({"turn": request["turn"], **answer}) + "\n")
     answers.flush()
 
@@ -110,7 +110,7 @@ class ProcessFleet:
     process: asyncio.subprocess.Process | None = None
     reading: asyncio.Task[None] | None = None
 
-    async def found(self) -> Mapping[str, FoundHost]:
+    async def list_hosts(self) -> Mapping[str, FoundHost]:
         """The hosts that the cluster has."""
         return await self._ask(FindHosts(), FOUND_S)
 
@@ -122,7 +122,7 @@ class ProcessFleet:
         """By the engine's message."""
         return answer_of(await self._ask(AskHost(name, document), timeout_s, name))
 
-    async def failure(self) -> str:
+    async def describe_failure(self) -> str:
         """Whether the engine's process lives, and its head takes connections."""
         if self.process is not None and self.process.returncode is not None:
             return _ended(self.process.returncode)
@@ -138,7 +138,7 @@ class ProcessFleet:
         """Asks the engine to give its hosts back, and ends it whether it did or not."""
         if self.process is None:
             return
-        if not await self.failure():
+        if not await self.describe_failure():
             with contextlib.suppress(FleetError):
                 await self._ask(ReleaseHosts(), RELEASE_S)
         if self.process.returncode is None:
@@ -156,7 +156,7 @@ class ProcessFleet:
         try:
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                process.stdin.write(json.dumps({"turn": turn, "message": document_of(request)}).encode() + b"\n")
+                process.stdin.write(json.dumps({"turn": turn, "message": write_message(request)}).encode() + b"\n")
             return request.read_answer(answer_of(await asyncio.wait_for(done, timeout_s)))
         except TimeoutError:
             raise HostLostError(f"{who} did not answer within {timeout_s:g} s") from None
@@ -170,7 +170,7 @@ class ProcessFleet:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
-                limit=LONGEST_LINE,
+                limit=ENGINE_LONGEST_LINE,
                 start_new_session=True,
                 also=launch.OF_ENGINE,
                 extra={**_token_of_others(), **self.environment},

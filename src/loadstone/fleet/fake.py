@@ -26,6 +26,6 @@ class FakeFleet(LocalFleet):
             raise HostLostError(f"{name} did not answer within {timeout_s:g} s")
         return await super().ask(name, document, timeout_s)
 
-    async def failure(self) -> str:
+    async def describe_failure(self) -> str:
         """As it was arranged, for the name of no host."""
         return self.deaths.get("", "")

@@ -41,13 +41,13 @@ class HostedMachine:
             raise FleetError(f"`{role}` was not started on {self.machine.name}.")
         await self.services[role].stop()
 
-    async def way_to(self, peer: str, port: int) -> Endpoint | None:
+    async def find_route(self, peer: str, port: int) -> Endpoint | None:
         """Where a service of the machine reaches a port of another machine of the host; None when it cannot."""
-        return await self.machine.way_to(self.peer_of(peer), port)
+        return await self.machine.find_route(self.peer_of(peer), port)
 
-    async def outside(self) -> Json:
+    async def read_outside(self) -> Json:
         """Counters as the host sees the machine, or its services."""
-        return await self.machine.outside() or self._of_services()
+        return await self.machine.read_outside() or self._of_services()
 
     def _of_services(self) -> Json:
         """CPU seconds of a machine whose services have processes of their own."""

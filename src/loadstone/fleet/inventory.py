@@ -27,12 +27,12 @@ def _check(document: Document, spec: FleetSpec) -> None:
     for name, host in spec.hosts.items():
         place = ("hosts", name)
         if not HOST_NAME.fullmatch(name):
-            document.problem(place, "is not a valid host name", "Use lower-case letters, digits and hyphens.")
+            document.note_problem(place, "is not a valid host name", "Use lower-case letters, digits and hyphens.")
         if PUBLIC not in host.addresses:
-            document.problem((*place, "addresses"), f"lacks `{PUBLIC}`", "Add the address that other hosts use.")
+            document.note_problem((*place, "addresses"), f"lacks `{PUBLIC}`", "Add the address that other hosts use.")
             continue
         owner = owners.setdefault(host.address, name)
         if owner != name and spec.back_end is not BackEnd.LOCAL:
-            document.problem(
+            document.note_problem(
                 (*place, "addresses"), f"is also the address of {owner}", "Each host needs its own address."
             )

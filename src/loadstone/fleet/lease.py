@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from loadstone.fleet.contract import FleetError
-from loadstone.platforms.journal import private_folder
+from loadstone.platforms.journal import make_private_folder
 
-NAME = "host.lease"
+LEASE_NAME = "host.lease"
 
 
 @contextmanager
-def host_taken(who: str) -> Iterator[None]:
+def hold_host(who: str) -> Iterator[None]:
     """Holds this host for a coordinator while the block runs, and no longer than this process lives. Raises FleetError
     that names who has it.
     """
-    with (private_folder() / NAME).open("a+") as file:
+    with (make_private_folder() / LEASE_NAME).open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

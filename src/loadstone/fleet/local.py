@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json
-from loadstone.fleet.lease import host_taken
+from loadstone.fleet.lease import hold_host
 from loadstone.fleet.messages import answer_of
 from loadstone.fleet.supervisor import Supervisor
 from loadstone.model.fleet import FleetSpec
@@ -21,7 +21,7 @@ class LocalFleet:
     supervisors: dict[str, Supervisor] = field(default_factory=dict)
     _lease: ExitStack = field(default_factory=ExitStack)
 
-    async def found(self) -> Mapping[str, FoundHost]:
+    async def list_hosts(self) -> Mapping[str, FoundHost]:
         """All that are declared."""
         return {name: FoundHost(True, host.address, "this machine") for name, host in self.spec.hosts.items()}
 
@@ -30,7 +30,7 @@ class LocalFleet:
         unknown = sorted(set(names) - set(self.spec.hosts))
         if unknown:
             raise FleetError(f"There is no host {', '.join(unknown)}. Use one of: {', '.join(self.spec.hosts)}.")
-        self._lease.enter_context(host_taken(self.who))
+        self._lease.enter_context(hold_host(self.who))
         for name in names:
             host = self.spec.hosts[name]
             self.supervisors[name] = Supervisor(name, host.address, host.cores, lease=lambda _: nullcontext())
@@ -41,7 +41,7 @@ class LocalFleet:
             raise HostLostError(f"The host {name} is not reserved.")
         return answer_of(await self.supervisors[name].answer(document))
 
-    async def failure(self) -> str:
+    async def describe_failure(self) -> str:
         """It is this process."""
         return ""
 

@@ -75,7 +75,7 @@ def _answers(message: type[FleetMessage[Any]]) -> TypeAdapter[Any]:
     return TypeAdapter(*get_args(base))
 
 
-def asks(
+def ask_by(
     message: Callable[Arguments, FleetMessage[Answer]],
 ) -> Callable[Concatenate[Any, Arguments], Coroutine[Any, Any, Answer]]:
     """A method whose arguments are the fields of a message, which its object's `ask` sends. Raises LoadstoneError."""
@@ -94,10 +94,10 @@ async def serve(messages: TypeAdapter[Any], document: Json, who: str, *targets: 
     try:
         return {"value": to_jsonable_python(await carry_out(read(messages, document, who), *targets))}
     except LoadstoneError as error:
-        return error_document(error)
+        return write_error(error)
 
 
-def document_of(request: FleetMessage[Any]) -> Json:
+def write_message(request: FleetMessage[Any]) -> Json:
     """A message in plain data."""
     return {**to_jsonable_python(request)}
 
@@ -128,7 +128,7 @@ async def carry_out(request: FleetMessage[Answer], *targets: object) -> Answer:
     return answer
 
 
-def error_document(error: LoadstoneError) -> Json:
+def write_error(error: LoadstoneError) -> Json:
     """An error in plain data."""
     return {"error": type(error).__name__, "text": str(error)}
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
-from loadstone.fleet.cluster import head_host
+from loadstone.fleet.cluster import find_head_host
 from loadstone.fleet.contract import Fleet, FleetError
 from loadstone.fleet.dealing import Dealer, Room
-from loadstone.fleet.pairs.spread import Homes, SpreadPair, chosen, one_host_reason
+from loadstone.fleet.pairs.spread import Homes, SpreadPair, check_homes, explain_one_host
 from loadstone.fleet.remote import RemoteMachine
 from loadstone.fleet.requests import (
     AddRoute,
@@ -28,7 +28,7 @@ from loadstone.fleet.requests import (
     TakeHost,
 )
 from loadstone.fleet.reserved import BEAT_S, FleetHost
-from loadstone.fleet.routes import block_of, lead
+from loadstone.fleet.routes import add_route, compute_block
 from loadstone.host.secrets import join_token
 from loadstone.host.tasks import end_tasks
 from loadstone.model.fleet import FleetSpec, HostRole
@@ -36,8 +36,8 @@ from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.platforms.contract import Attachment
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.maker import MachineMaker
-from loadstone.platforms.pair.fitness import MOST_PAIRS
-from loadstone.platforms.registry import platform_kind
+from loadstone.platforms.pair.fitness import MOST_PAIRS_A_CORE
+from loadstone.platforms.registry import get_platform_kind
 
 
 @dataclass
@@ -88,7 +88,7 @@ class OpenFleet:
         """The host of those that it comes together with, where there are any; else one that it is dealt to."""
         name = self.homes.get(together, "")
         if not name or name in but:
-            name = self.dealer.host_of([size_of(spec)], but)
+            name = self.dealer.choose_host([compute_size(spec)], but)
         if together:
             self.homes.setdefault(together, name)
         return name
@@ -99,21 +99,21 @@ class OpenFleet:
         """
         named = spec.host.split("+") if spec.host else []
         witness = next((self.hosts[name] for name in self.spec.with_role(HostRole.WITNESS) if name not in named), None)
-        if len(named) == 1 or (not named and (witness is None or one_host_reason(spec))):
+        if len(named) == 1 or (not named and (witness is None or explain_one_host(spec))):
             return None
         if witness is None:
             raise FleetError(f"The fleet has no host of role `witness` besides {' and '.join(named)}. Add one.")
         if named:
-            return chosen(*(self._system_host(name) for name in named), witness=witness, spec=spec)
+            return check_homes(*(self._system_host(name) for name in named), witness=witness, spec=spec)
         witness_hosts = self._hosts_at(witness)
         if len({self.hosts[name].spec.address for name in self.dealer.rooms if name not in witness_hosts}) < 2:
             return None
         taken = witness_hosts | self._find_full_hosts(witness_hosts)
         first = self._system_host(self._dealt(spec, together, taken))
-        second = self._system_host(self.dealer.host_of([size_of(spec)], taken | self._hosts_at(first)))
+        second = self._system_host(self.dealer.choose_host([compute_size(spec)], taken | self._hosts_at(first)))
         if not together and self.primaries[first.name] > self.primaries[second.name]:
             first, second = second, first  # the primaries of two hosts are crossed: each replays for the other
-        return chosen(first, second, witness=witness, spec=spec)
+        return check_homes(first, second, witness=witness, spec=spec)
 
     def _hosts_at(self, host: FleetHost) -> set[str]:
         """Hosts that are the same machine as one."""
@@ -121,32 +121,32 @@ class OpenFleet:
 
     def _find_full_hosts(self, witness_hosts: set[str]) -> set[str]:
         """Hosts with sides of as many pairs as are advised. Raises FleetError where fewer than two others are left."""
-        full = {name for name, count in self.sides.items() if count >= MOST_PAIRS}
+        full = {name for name, count in self.sides.items() if count >= MOST_PAIRS_A_CORE}
         free = [name for name in self.dealer.rooms if name not in full | witness_hosts]
         if full and len({self.hosts[name].spec.address for name in free}) < 2:
             raise FleetError(
-                f"{', '.join(sorted(full))} have sides of {MOST_PAIRS} pairs each, and more disturb each other. Add a "
-                "host of role `system`, or name two hosts with `host=A+B`."
+                f"{', '.join(sorted(full))} have sides of {MOST_PAIRS_A_CORE} pairs each, and more disturb each other. "
+                "Add a host of role `system`, or name two hosts with `host=A+B`."
             )
         return full
 
     def settle(self, together: str, specs: Sequence[MachineSpec]) -> None:
         """Chooses the host of machines that come together before the first is made. Raises FleetError."""
         if self.dealer.rooms:
-            self.homes[together] = self.dealer.host_of([size_of(spec) for spec in specs])
+            self.homes[together] = self.dealer.choose_host([compute_size(spec) for spec in specs])
 
-    async def lead_to(self, host: FleetHost, journal: ResourceJournal) -> None:
+    async def add_routes(self, host: FleetHost, journal: ResourceJournal) -> None:
         """Shows all other hosts, and this one, the way to a host's machines. Raises FleetError."""
         if host.name in self.leading:
             return
         self.leading.add(host.name)
-        block = block_of(host.number)
+        block = compute_block(host.number)
         others = [peer for peer in self.hosts.values() if peer.spec.address != host.spec.address]
         await asyncio.gather(*(peer.ask(AddRoute(block, host.spec.address)) for peer in others))
         if host.spec.address != self.own_address:
-            await lead(journal, block, host.spec.address)
+            await add_route(journal, block, host.spec.address)
 
-    def dead(self) -> str:
+    def describe_dead(self) -> str:
         """Which hosts and drivers have ended that should not, and how."""
         ends = list(_losses(list(self.hosts.values())))
         for host in self.hosts.values():
@@ -154,7 +154,7 @@ class OpenFleet:
             ends += [f"the driver {name} on {host.name} ({end})" for name, end in bad]
         return ", ".join(ends)
 
-    def named(self, text: str) -> str:
+    def name_hosts_in(self, text: str) -> str:
         """A text in which drivers have the names of their hosts instead of addresses."""
         for name in self.driver_hosts:
             address = re.escape(self.hosts[name].spec.address)
@@ -162,7 +162,7 @@ class OpenFleet:
         return text
 
     @asynccontextmanager
-    async def driving(self, job: str, leader: str, names: Sequence[str]) -> AsyncIterator[None]:
+    async def start_drivers(self, job: str, leader: str, names: Sequence[str]) -> AsyncIterator[None]:
         """Drivers on these hosts that join the one that leads there; gone when the block ends, their logs kept."""
         driver_names = {name: f"{job}-{name}" for name in names}
         try:
@@ -206,11 +206,13 @@ class _Placed:
     fleet: OpenFleet
     host: FleetHost
 
-    async def machine(self, name: str, spec: MachineSpec, networks: Sequence[str], here: MachineMaker) -> RemoteMachine:
+    async def start_machine(
+        self, name: str, spec: MachineSpec, networks: Sequence[str], here: MachineMaker
+    ) -> RemoteMachine:
         """Makes it. Raises PlatformError."""
         declared = {key: value for key, value in spec.declared.items() if key != "host"}
-        if platform_kind(spec.platform).maker.attachment(spec) is not Attachment.NONE:
-            await self.fleet.lead_to(self.host, here.journal)
+        if get_platform_kind(spec.platform).maker.choose_attachment(spec) is not Attachment.NONE:
+            await self.fleet.add_routes(self.host, here.journal)
         lines = dict.fromkeys((PUBLIC, *networks))  # other hosts reach it by the public one alone
         machine = RemoteMachine(self.host, name, await self.host.ask(MakeMachine(name, declared, list(lines))))
         self.host.machines[name] = machine
@@ -218,17 +220,17 @@ class _Placed:
 
 
 def _is_two(spec: MachineSpec) -> bool:
-    return platform_kind(spec.platform).maker.attachment(spec) is Attachment.TWO_TAPS
+    return get_platform_kind(spec.platform).maker.choose_attachment(spec) is Attachment.TWO_TAPS
 
 
-def size_of(spec: MachineSpec) -> Room:
+def compute_size(spec: MachineSpec) -> Room:
     """What a machine takes of its host: of one that shares all of it nothing but the cores it keeps to."""
-    if platform_kind(spec.platform).shares_host:
+    if get_platform_kind(spec.platform).shares_host:
         return Room(spec.cpus or 0, 0)
     return Room(spec.cpus or 1, spec.memory)
 
 
-def own_name() -> str:
+def get_own_name() -> str:
     """Who this coordinator is, for others who want the same hosts."""
     try:
         user = getpass.getuser()
@@ -248,7 +250,7 @@ async def open_fleet(spec: FleetSpec, engine: Fleet, logs: Path) -> AsyncIterato
         await engine.reserve(list(hosts))
         await asyncio.gather(*(_take(host) for host in hosts.values()))
         rooms = {name: _room(hosts[name]) for name in spec.with_role(HostRole.SYSTEM)}
-        fleet = OpenFleet(spec, hosts, head_host(spec), Dealer(spec.dealing, rooms), logs)
+        fleet = OpenFleet(spec, hosts, find_head_host(spec), Dealer(spec.dealing, rooms), logs)
         beating = [asyncio.create_task(host.beat()) for host in hosts.values()]
         beating.append(asyncio.create_task(_watch(engine, hosts)))
         try:
@@ -265,14 +267,14 @@ async def _watch(engine: Fleet, hosts: Mapping[str, FleetHost]) -> None:
     """Gives all hosts up when the engine fails: their supervisors might answer on, but nobody would be told of the
     next death.
     """
-    while not (why := await engine.failure()):
+    while not (why := await engine.describe_failure()):
         await asyncio.sleep(BEAT_S)
     for host in hosts.values():
         host.lose(why)
 
 
 async def _take(host: FleetHost) -> None:
-    host.facts = await host.ask(TakeHost(own_name(), block_of(host.number)))
+    host.facts = await host.ask(TakeHost(get_own_name(), compute_block(host.number)))
     host_version, this_version = host.facts["version"], version("loadstone")
     if host_version != this_version:
         raise FleetError(

@@ -19,7 +19,7 @@ from ray.exceptions import RayError
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from loadstone.fleet.cluster import resource_of
+from loadstone.fleet.cluster import name_resource
 from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json
 from loadstone.fleet.engine_process import serve_engine
 from loadstone.fleet.supervisor import Supervisor
@@ -29,7 +29,7 @@ RESERVE_S = 15.0
 """Longest wait for all hosts to be free at once: what another coordinator has it keeps."""
 RAY_CONNECT_TIMEOUT_S = 5.0
 """Longest wait for the head to take a connection: the engine itself would wait for minutes."""
-MOST_AT_ONCE = 1000
+MOST_CALLS_AT_ONCE = 1000
 """Questions that a supervisor has under way."""
 
 
@@ -48,7 +48,7 @@ class SupervisorActor:
 
 
 ACTOR: Any = ray.remote(SupervisorActor)
-ONCE = {"max_restarts": 0, "max_task_retries": 0, "num_cpus": 0, "max_concurrency": MOST_AT_ONCE}
+ACTOR_OPTIONS = {"max_restarts": 0, "max_task_retries": 0, "num_cpus": 0, "max_concurrency": MOST_CALLS_AT_ONCE}
 """Nobody starts it anew; it waits more than it works."""
 
 
@@ -62,29 +62,29 @@ class RayEngine:
     actors: dict[str, Any] = field(default_factory=dict)
     group: PlacementGroup | None = None
 
-    async def found(self) -> dict[str, FoundHost]:
+    async def list_hosts(self) -> dict[str, FoundHost]:
         """The cluster's nodes that have a host's resource."""
         await self._connect()
         hosts = {}
         for node in await asyncio.to_thread(ray.nodes):
             for name in self.spec.hosts:
-                if node["Resources"].get(resource_of(name)):
+                if node["Resources"].get(name_resource(name)):
                     memory = int(node["Resources"].get("memory", 0)) >> 20
                     hosts[name] = FoundHost(node["Alive"], node["NodeManagerAddress"], f"{memory} MiB")
         return hosts
 
     async def reserve(self, names: list[str]) -> None:
         """A placement group of all hosts' resources, then an actor on each."""
-        hosts = await self.found()
+        hosts = await self.list_hosts()
         absent = [name for name in names if name not in hosts or not hosts[name].is_alive]
         if absent:
             raise FleetError(f"Not in the cluster: {', '.join(absent)}. `loadstone fleet up` starts hosts.")
-        bundles = [{resource_of(name): 1.0} for name in names]
+        bundles = [{name_resource(name): 1.0} for name in names]
         group: PlacementGroup = await asyncio.to_thread(placement_group, bundles, "STRICT_SPREAD")
         self.group = group
         if not await asyncio.to_thread(group.wait, RESERVE_S):
             free = await asyncio.to_thread(ray.available_resources)
-            taken = [name for name in names if not free.get(resource_of(name))]
+            taken = [name for name in names if not free.get(name_resource(name))]
             listed = ", ".join(taken) or "some host"
             raise FleetError(f"In use by another coordinator: {listed}. Wait for it, or stop it.")
         for index, name in enumerate(names):
@@ -127,7 +127,7 @@ class RayEngine:
 
 def _actor(group: PlacementGroup, index: int, name: str, host: HostSpec) -> Any:
     strategy = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=index)
-    options = {"resources": {resource_of(name): 1.0}, "scheduling_strategy": strategy, **ONCE}
+    options = {"resources": {name_resource(name): 1.0}, "scheduling_strategy": strategy, **ACTOR_OPTIONS}
     return ACTOR.options(**options).remote(name, host.address, host.cores)
 
 
@@ -136,7 +136,7 @@ def _first_line(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def main() -> None:
+def serve_coordinator() -> None:
     """Serves the coordinator that started this process, until it closes standard input."""
     address, declared = sys.argv[1:]
     # By its full name, or the engine would look for the actor's class in a module that no other process has.
@@ -148,4 +148,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve_coordinator()

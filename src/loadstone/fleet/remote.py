@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from loadstone.fleet.contract import FleetError, Json
-from loadstone.fleet.messages import Answer, asks
+from loadstone.fleet.messages import Answer, ask_by
 from loadstone.fleet.requests import (
     AskMachine,
     ChoosePort,
@@ -122,10 +122,10 @@ class RemoteMachine(MachineFiles, MachineCounters):
         """How it ended, or that its host is lost."""
         return self.host.lost or self.state.end
 
-    write = asks(WriteFile)
-    port_for = asks(ChoosePort)
-    reach = asks(ReachPort)
-    fail = asks(InjectFault)
+    write = ask_by(WriteFile)
+    choose_port = ask_by(ChoosePort)
+    find_endpoint = ask_by(ReachPort)
+    fail = ask_by(InjectFault)
 
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a program there."""
@@ -143,17 +143,17 @@ class RemoteMachine(MachineFiles, MachineCounters):
             )
         return await self.ask(MountShare(source, name))
 
-    async def way_to(self, peer: Machine, port: int) -> Endpoint | None:
+    async def find_route(self, peer: Machine, port: int) -> Endpoint | None:
         """On one host as its platform has it; between hosts as all reach the peer."""
         if isinstance(peer, RemoteMachine) and peer.host is self.host:
             return await self.ask(RouteToPeer(peer.name, port))
-        return await peer.reach(port)
+        return await peer.find_endpoint(port)
 
-    async def inside(self) -> Json | None:
+    async def read_inside(self) -> Json | None:
         """Counters as seen within."""
         return await self._count(CountInside())
 
-    async def outside(self) -> Json | None:
+    async def read_outside(self) -> Json | None:
         """Counters as its host sees it."""
         return await self._count(CountOutside())
 

@@ -57,30 +57,30 @@ class MountShare(ForMachine[str], kind="mount"):
     name: str
 
 
-class ChoosePort(ForMachine[int], kind="port_for"):
+class ChoosePort(ForMachine[int], kind="choose_port"):
     """Choose a free port."""
 
     usual: int
 
 
-class ReachPort(ForMachine[Endpoint], kind="reach"):
+class ReachPort(ForMachine[Endpoint], kind="find_endpoint"):
     """Return where all hosts reach a port."""
 
     port: int
 
 
-class RouteToPeer(ForMachine[Endpoint | None], kind="way_to"):
+class RouteToPeer(ForMachine[Endpoint | None], kind="find_route"):
     """Return where a service of the machine reaches a port of another machine of the host."""
 
     peer: str
     port: int
 
 
-class CountInside(ForMachine[Json | None], kind="inside", timeout_s=COUNT_S):
+class CountInside(ForMachine[Json | None], kind="read_inside", timeout_s=COUNT_S):
     """Count as the machine's own kernel does."""
 
 
-class CountOutside(ForMachine[Json | None], kind="outside", timeout_s=COUNT_S):
+class CountOutside(ForMachine[Json | None], kind="read_outside", timeout_s=COUNT_S):
     """Count as the machine's host does."""
 
 
@@ -138,7 +138,7 @@ class Beat(ForHost[HostState], kind="beat"):
     """Note that the coordinator is there."""
 
 
-class CountHost(ForHost[Json | None], kind="counters"):
+class CountHost(ForHost[Json | None], kind="read_counters"):
     """Count as the host's kernel does."""
 
 
@@ -202,7 +202,7 @@ class StopDriver(ForHost[str], kind="stop_driver"):
     name: str
 
 
-class CollectLogs(ForHost[dict[str, str]], kind="logs"):
+class CollectLogs(ForHost[dict[str, str]], kind="read_logs"):
     """Return the ends of all logs, by file name."""
 
 

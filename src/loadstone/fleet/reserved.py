@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, field
 
 from loadstone.fleet.contract import Fleet, FleetError, HostLostError, Json
-from loadstone.fleet.messages import Answer, document_of
+from loadstone.fleet.messages import Answer, write_message
 from loadstone.fleet.remote import RemoteMachine
 from loadstone.fleet.requests import Beat, CountHost, DriverState, ForHost
 from loadstone.measure.agent import AgentGauge
@@ -45,7 +45,7 @@ class FleetHost:
         """
         if self.lost:
             raise HostLostError(self.lost)
-        answer = await self.engine.ask(self.name, document_of(request), timeout_s or request.timeout_s)
+        answer = await self.engine.ask(self.name, write_message(request), timeout_s or request.timeout_s)
         return request.read_answer(answer)
 
     async def beat(self) -> None:
@@ -70,7 +70,7 @@ class FleetHost:
         self.why = self.why or why
         self.lost = self.lost or f"the host {self.name} was lost at {time.strftime('%H:%M:%S')}: {why}"
 
-    def gauge(self) -> AgentGauge:
+    def create_gauge(self) -> AgentGauge:
         """What its kernel counts, for the monitors."""
         return AgentGauge(self.name, _FactsConnection(self), self.facts["first"], "host of the fleet", None)
 

@@ -15,7 +15,7 @@ HOST_PREFIX = 18
 FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
 
 
-def block_of(number: int) -> IPv4Network:
+def compute_block(number: int) -> IPv4Network:
     """The addresses of a host's machines, hosts counted from 0; raises FleetError when there are none left."""
     blocks = list(BLOCK.subnets(new_prefix=HOST_PREFIX))[:-1]
     if number >= len(blocks):
@@ -23,12 +23,12 @@ def block_of(number: int) -> IPv4Network:
     return blocks[number]
 
 
-def wide_block() -> IPv4Network:
+def compute_wide_block() -> IPv4Network:
     """The addresses of networks over several hosts: the last block, which is no host's."""
     return list(BLOCK.subnets(new_prefix=HOST_PREFIX))[-1]
 
 
-async def lead(journal: ResourceJournal, block: IPv4Network, gateway: str) -> None:
+async def add_route(journal: ResourceJournal, block: IPv4Network, gateway: str) -> None:
     """Leads packets for these addresses by a host, until the journal is undone. Raises FleetError."""
     journal.note("route", block=str(block), by=gateway)
     try:

@@ -22,8 +22,8 @@ import psutil
 
 from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.hosted import HostedMachine
-from loadstone.fleet.lease import host_taken
-from loadstone.fleet.messages import carry_out, error_document, serve
+from loadstone.fleet.lease import hold_host
+from loadstone.fleet.messages import carry_out, serve, write_error
 from loadstone.fleet.pairs.half import HostedHalf
 from loadstone.fleet.pairs.kept import list_kept_pairs
 from loadstone.fleet.pairs.requests import HalfRequest
@@ -34,13 +34,13 @@ from loadstone.fleet.requests import (
     MachineDescription,
     MachineRequest,
 )
-from loadstone.fleet.routes import forward, lead
-from loadstone.host.cores import core_list, on_cores
+from loadstone.fleet.routes import add_route, forward
+from loadstone.host.cores import on_cores, read_core_list
 from loadstone.host.process import Child, Readiness, begin
-from loadstone.host.programs import driver
-from loadstone.host.runtime import temporary_folder
+from loadstone.host.programs import find_driver
+from loadstone.host.runtime import make_temporary_folder
 from loadstone.host.secrets import JOIN_TOKEN
-from loadstone.measure.agent import AgentGauge, own_agent
+from loadstone.measure.agent import AgentGauge, start_own_agent
 from loadstone.platforms.journal import reap
 from loadstone.platforms.maker import MachineMaker, open_maker
 from loadstone.platforms.registry import read_machine
@@ -64,7 +64,7 @@ class Supervisor:
     address: str
     """At which others reach this host."""
     cores: str = ""
-    lease: Callable[[str], AbstractContextManager[None]] = host_taken
+    lease: Callable[[str], AbstractContextManager[None]] = hold_host
     """How the host is taken."""
     ended: Callable[[], object] = lambda: None
     """Called when all is ended because the coordinator fell silent."""
@@ -84,7 +84,7 @@ class Supervisor:
         try:
             return await serve(HOST_REQUESTS, document, self.name, self)
         except (OSError, psutil.Error) as error:
-            return error_document(FleetError(f"{self.name}: {error}"))
+            return write_error(FleetError(f"{self.name}: {error}"))
 
     async def take(self, who: str, block: IPv4Network) -> Json:
         """Takes the host for a coordinator, whose machines get addresses of this block; clears up what one that was
@@ -93,16 +93,16 @@ class Supervisor:
         stack = self._stack
         stack.enter_context(self.lease(who))
         undone = await asyncio.to_thread(reap)
-        logs = stack.enter_context(temporary_folder("host"))
+        logs = stack.enter_context(make_temporary_folder("host"))
         self._maker = await stack.enter_async_context(open_maker(logs, block))
         stack.push_async_callback(self._end_drivers)
-        self._gauge = await stack.enter_async_context(own_agent(self.name))
+        self._gauge = await stack.enter_async_context(start_own_agent(self.name))
         self._heard_s = time.monotonic()
         self._watching = asyncio.create_task(self._watch())
         return {
             "version": version("loadstone"),
             "kernel": platform.release(),
-            "cores": len(core_list(self.cores) if self.cores else os.sched_getaffinity(0)),
+            "cores": len(read_core_list(self.cores) if self.cores else os.sched_getaffinity(0)),
             "memory_mib": psutil.virtual_memory().total >> 20,
             "unix_s": time.time(),
             "undone": undone,
@@ -114,18 +114,18 @@ class Supervisor:
         drivers = {name: _driver_state(child) for name, child in self._drivers.items()}
         return HostState(drivers, {name: hosted.state() for name, hosted in self._machines.items()})
 
-    async def counters(self) -> Json | None:
+    async def read_counters(self) -> Json | None:
         """Counts as the host's kernel does; None while nobody has taken the host."""
-        return await self._gauge.inside() if self._gauge is not None else None
+        return await self._gauge.read_inside() if self._gauge is not None else None
 
     async def add_route(self, block: IPv4Network, gateway: str) -> None:
         """Routes packets for another host's machines through that host. Raises FleetError."""
-        await lead(self._made_by().journal, block, gateway)
+        await add_route(self._made_by().journal, block, gateway)
 
     async def make_machine(self, name: str, machine: Json, networks: list[str]) -> MachineDescription:
         """Makes a machine as users declare it. Raises PlatformError."""
         maker, spec = self._made_by(), read_machine(machine)
-        started = await maker.machine(name, spec, networks, self.address)
+        started = await maker.start_machine(name, spec, networks, self.address)
         if maker.fabric.networks:
             await forward(maker.journal)
         hosted = self._machines[name] = HostedMachine(started, lambda peer: self._hosted(peer).machine)
@@ -152,7 +152,7 @@ class Supervisor:
 
     async def start_driver(self, name: str, leader: str, token: str) -> None:
         """Starts a driver that joins the one that leads there. Raises ServiceError."""
-        argv = [*(on_cores(self.cores) if self.cores else ()), driver(), "join", leader]
+        argv = [*(on_cores(self.cores) if self.cores else ()), find_driver(), "join", leader]
         log = self._made_by().logs / f"{name}.log"
         child = await begin(argv, log, ["loadstone-driver", "join"], Readiness.NONE, {JOIN_TOKEN: token})
         self._drivers[name] = child
@@ -166,7 +166,7 @@ class Supervisor:
         await child.stop()
         return _tail(child.log)
 
-    async def logs(self) -> dict[str, str]:
+    async def read_logs(self) -> dict[str, str]:
         """What services and machines wrote, by the name of the file."""
         return {file.name: _tail(file) for file in sorted(self._made_by().logs.iterdir()) if file.is_file()}
 

@@ -17,7 +17,7 @@ from loadstone.host.runtime import find_temporary_folder
 from loadstone.model.errors import PlatformError
 
 
-def cache_folder() -> Path:
+def find_cache_folder() -> Path:
     """Where things are kept (XDG Base Directory Specification); below the folder of temporary files for a user who has
     no home, or one that cannot be written to. Raises PlatformError where that is not this user's alone.
     """
@@ -59,13 +59,13 @@ def _temporary() -> Path:
     return folder
 
 
-def cached(kind: str, key: str, make: Callable[[Path], None]) -> Path:
+def fill_cached(kind: str, key: str, make: Callable[[Path], None]) -> Path:
     """The folder `kind-key`; where there is none, `make` fills it, once, whoever asks. Raises PlatformError."""
-    above = cache_folder()
+    above = find_cache_folder()
     folder = above / f"{kind}-{key}"
     try:
         above.mkdir(parents=True, exist_ok=True)
-        with locks.exclusive(above / f"{kind}.lock"):
+        with locks.hold_lock(above / f"{kind}.lock"):
             if not folder.is_dir():
                 with _unfinished(folder) as unfinished:
                     make(unfinished)
@@ -75,15 +75,17 @@ def cached(kind: str, key: str, make: Callable[[Path], None]) -> Path:
 
 
 @asynccontextmanager
-async def lent(kind: str, key: str, make: Callable[[Path], Awaitable[None]], most_bytes: int) -> AsyncIterator[Path]:
+async def lend_cached(
+    kind: str, key: str, make: Callable[[Path], Awaitable[None]], most_bytes: int
+) -> AsyncIterator[Path]:
     """The same, of what is large and easily made again: while the block lasts, nobody takes it away. Of its kind those
     that were not used for longest go, until the rest has no more than `most_bytes`. Raises PlatformError.
     """
-    above = cache_folder()
+    above = find_cache_folder()
     folder = above / f"{kind}-{key}"
     try:
         above.mkdir(parents=True, exist_ok=True)
-        async with locks.waiting(above / f"{kind}.lock"):
+        async with locks.wait_for_lock(above / f"{kind}.lock"):
             _remove_unfinished(above, kind)
             if not folder.is_dir():
                 with _unfinished(folder) as unfinished:
@@ -102,11 +104,11 @@ async def share_folder(
     """The same, of a folder that several processes read at a time. `fill` completes it before each use, so it repairs
     whatever was changed or removed. Raises PlatformError.
     """
-    above = cache_folder()
+    above = find_cache_folder()
     folder = above / f"{kind}-{key}"
     try:
         above.mkdir(parents=True, exist_ok=True)
-        async with locks.waiting(above / f"{kind}.lock"):
+        async with locks.wait_for_lock(above / f"{kind}.lock"):
             _remove_unfinished(above, kind)
             if folder.is_dir():
                 await fill(folder)
@@ -160,7 +162,7 @@ def _cannot_be_made(folder: Path, error: OSError) -> PlatformError:
     return PlatformError(f"{folder} cannot be made: {error}. {remedy}")
 
 
-def digest(*parts: bytes) -> str:
+def compute_digest(*parts: bytes) -> str:
     """A short name for contents."""
     digests = hashlib.sha256()
     for part in parts:

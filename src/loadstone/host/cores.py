@@ -8,10 +8,10 @@ from loadstone.model.errors import PlatformError
 
 def on_cores(pin: str) -> list[str]:
     """Words that keep a command on named cores; raises PlatformError for those that are not here."""
-    return ["taskset", "--cpu-list", ",".join(map(str, sorted(core_list(pin))))]
+    return ["taskset", "--cpu-list", ",".join(map(str, sorted(read_core_list(pin))))]
 
 
-def first_cores(count: int) -> str:
+def list_first_cores(count: int) -> str:
     """The first so many of the cores this process may use, as a list for taskset; raises PlatformError."""
     there = sorted(os.sched_getaffinity(0))
     if not 1 <= count <= len(there):
@@ -19,13 +19,13 @@ def first_cores(count: int) -> str:
     return ",".join(map(str, there[:count]))
 
 
-def cores_beside(taken: set[int], needed: int) -> str:
+def list_free_cores(taken: set[int], needed: int) -> str:
     """The cores that are left beside those taken, as a list for taskset; empty where they are fewer than needed."""
     left = sorted(os.sched_getaffinity(0) - taken)
     return ",".join(map(str, left)) if taken and len(left) >= needed else ""
 
 
-def core_list(text: str) -> set[int]:
+def read_core_list(text: str) -> set[int]:
     """Reads `0-1` or `0+2` as numbers of cores; raises PlatformError for those that are not here."""
     cores: set[int] = set()
     for part in text.split("+"):

@@ -22,7 +22,7 @@ LARGEST_BODY = 16 * 1024 * 1024
 """Bytes of an answer that are read; what services say of themselves is far smaller."""
 LARGEST_HEAD = 64 * 1024
 """Bytes of an answer's status line and fields."""
-PIECE = 64 * 1024
+HTTP_PIECE_BYTES = 64 * 1024
 """Bytes that are taken at once."""
 SERVERS_PORTS = range(20_000, 32_768)
 """Ports for servers: from 32,768 on Linux deals them to clients (`ip_local_port_range`)."""
@@ -30,24 +30,24 @@ MOST_RESERVATIONS = 128
 """Ports that a process reserves at once; their servers have long bound the ports before these."""
 RESERVATIONS: deque[socket.socket] = deque()
 """Names that this process holds for the ports it chose last."""
-TRIES = 100
+PORT_TRIES = 100
 """Ports that are tried before it counts as impossible."""
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     """Chooses a port of the loopback address that nobody uses, for a server that binds it later. Raises PlatformError.
 
     Nobody else gets it until then: the kernel deals clients no port of this range, and each process of this function
     reserves what it chose.
     """
-    for _ in range(TRIES):
+    for _ in range(PORT_TRIES):
         port = secrets.choice(SERVERS_PORTS)
         with socket.socket() as listener, contextlib.suppress(OSError):
             listener.bind(("127.0.0.1", port))
             _reserve(port)
             return port
     raise PlatformError(
-        f"None of {TRIES} ports from {SERVERS_PORTS.start} on is free. Stop programs that listen there."
+        f"None of {PORT_TRIES} ports from {SERVERS_PORTS.start} on is free. Stop programs that listen there."
     )
 
 
@@ -85,7 +85,7 @@ def is_here(host: str) -> bool:
             return True
         with contextlib.suppress(OSError), socket.socket(family, kind) as tried:
             tried.connect((address[0], 9, *address[2:]))  # sends nothing, but takes the way there
-            if leads_to_guests(_interface_of(tried.getsockname()[0])):
+            if is_guest_bridge(_interface_of(tried.getsockname()[0])):
                 return True
     return False
 
@@ -96,7 +96,7 @@ def _interface_of(address: str) -> str:
     return next((name for name, has in interfaces if any(entry.address == address for entry in has)), "")
 
 
-def leads_to_guests(interface: str, known: Path = INTERFACES) -> bool:
+def is_guest_bridge(interface: str, known: Path = INTERFACES) -> bool:
     """Whether an interface is a bridge without a port to the outside: who is behind it runs on this machine."""
     ports = known / interface / "brif"
     if not interface or not ports.is_dir():
@@ -180,7 +180,7 @@ async def _exchange(
         event = connection.next_event()
         match event:
             case h11.NEED_DATA:
-                connection.receive_data(await reader.read(PIECE))
+                connection.receive_data(await reader.read(HTTP_PIECE_BYTES))
             case h11.Response():
                 head = event
             case h11.Data():
@@ -195,7 +195,7 @@ async def _exchange(
                 raise h11.RemoteProtocolError("the connection closed without a response")
 
 
-async def first_line(endpoint: Endpoint, request: bytes = b"") -> bytes:
+async def read_first_line(endpoint: Endpoint, request: bytes = b"") -> bytes:
     """What a server of any protocol says first when it is told these words, or asked for `/` over HTTP; empty when it
     ends the connection. Raises OSError. It has no time limit.
     """

@@ -40,7 +40,7 @@ ticks=$(sed "s/.*) //" "/proc/$process/stat" 2> /dev/null | cut -d " " -f 20)
 Process = asyncio.subprocess.Process
 
 
-def environment(also: Iterable[str] = (), extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def build_environment(also: Iterable[str] = (), extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """What a program is told: variables of PASSED and of `also`, and those given. Tokens pass only if given."""
     names = (*PASSED, *also)
     inherited = {name: value for name, value in os.environ.items() if name not in SECRETS and _is_of(name, names)}
@@ -55,7 +55,7 @@ async def start(
     *argv: str, also: Iterable[str] = (), extra: Mapping[str, str] | None = None, **options: Any
 ) -> Process:
     """Starts a program; `options` are those of `asyncio.create_subprocess_exec`. Raises OSError."""
-    return await asyncio.create_subprocess_exec(*argv, env=environment(also, extra), **options)
+    return await asyncio.create_subprocess_exec(*argv, env=build_environment(also, extra), **options)
 
 
 def run(
@@ -71,7 +71,7 @@ def run(
     """Runs a program to its end and keeps what it writes; `options` are those of `subprocess.run`. Raises OSError and
     subprocess.SubprocessError.
     """
-    variables = environment(also, extra)
+    variables = build_environment(also, extra)
     return subprocess.run(argv, env=variables, text=text, stdout=stdout, stderr=stderr, **{"check": False, **options})
 
 
@@ -80,7 +80,7 @@ def start_detached(argv: list[str], log: Path) -> None:
     with log.open("ab") as output:
         subprocess.Popen(  # asyncio would kill it when its loop ends
             argv,
-            env=environment(),
+            env=build_environment(),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 @contextmanager
-def exclusive(path: Path) -> Iterator[None]:
+def hold_lock(path: Path) -> Iterator[None]:
     """Waits until nobody else holds the lock."""
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -21,24 +21,24 @@ def exclusive(path: Path) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def waiting(path: Path) -> AsyncIterator[None]:
+async def wait_for_lock(path: Path) -> AsyncIterator[None]:
     """The same, while other tasks go on."""
     with path.open("a") as file:
         await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX)
         yield
 
 
-TRIES, PAUSE_S = 20, 0.01
+LOCK_TRIES, LOCK_PAUSE_S = 20, 0.01
 """A reader that looks whether a folder is locked holds it for an instant."""
 
 
 def take(path: Path) -> int | None:
     """Locks a folder; returns what `release` takes, or None when another process works on it."""
-    for _ in range(TRIES):
+    for _ in range(LOCK_TRIES):
         descriptor = _lock(path, fcntl.LOCK_EX)
         if descriptor is not None:
             return descriptor
-        time.sleep(PAUSE_S)
+        time.sleep(LOCK_PAUSE_S)
     return None
 
 
@@ -131,7 +131,7 @@ ADDRESSES_S = 60.0
 
 
 @asynccontextmanager
-async def choosing_addresses() -> AsyncIterator[None]:
+async def lock_addresses() -> AsyncIterator[None]:
     """Waits until no other process of this network namespace chooses addresses, whoever's it is.
 
     Raises TimeoutError after a minute.
@@ -140,7 +140,7 @@ async def choosing_addresses() -> AsyncIterator[None]:
     while (held := _bound(ADDRESSES)) is None:
         if time.monotonic() > until:
             raise TimeoutError(f"Another process has been choosing network addresses for {ADDRESSES_S:.0f} s.")
-        await asyncio.sleep(PAUSE_S)
+        await asyncio.sleep(LOCK_PAUSE_S)
     try:
         yield
     finally:
@@ -148,7 +148,7 @@ async def choosing_addresses() -> AsyncIterator[None]:
 
 
 @contextmanager
-def measuring() -> Iterator[bool]:
+def hold_measuring_sign() -> Iterator[bool]:
     """Holds the sign that this machine is being measured on; whether nobody else held it: no other process."""
     is_alone = _ours.take()
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from loadstone.host import launch
 from loadstone.model.errors import PlatformError
 
-POLICY = Path("/usr/sbin/policy-rc.d")
+POLICY_FILE = Path("/usr/sbin/policy-rc.d")
 """Asked by Debian's packages whether they may start what they bring (invoke-rc.d(8)); 101 is a no."""
 INSTALLED_S = 1800.0
 
@@ -35,12 +35,12 @@ def install(packages: Sequence[str]) -> None:
 @contextlib.contextmanager
 def _nothing_starts() -> Iterator[None]:
     """Unless somebody said already what may."""
-    if POLICY.exists():
+    if POLICY_FILE.exists():
         yield
         return
-    POLICY.write_text("#!/bin/sh\nexit 101\n")
-    POLICY.chmod(0o755)
+    POLICY_FILE.write_text("#!/bin/sh\nexit 101\n")
+    POLICY_FILE.chmod(0o755)
     try:
         yield
     finally:
-        POLICY.unlink(missing_ok=True)
+        POLICY_FILE.unlink(missing_ok=True)

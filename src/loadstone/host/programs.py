@@ -9,29 +9,29 @@ from pathlib import Path
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import SERVER
 
-REMEDY = "Run `make setup` in the project's folder."
-LEFT_OUT = f"`make demo` builds only what the demo needs. {REMEDY}"
+PROGRAMS_REMEDY = "Run `make setup` in the project's folder."
+LEFT_OUT = f"`make demo` builds only what the demo needs. {PROGRAMS_REMEDY}"
 FOLDER_VARIABLE = "LOADSTONE_BIN_DIR"
 """Names a folder to look in first, for work on the programs themselves."""
 PRELOAD = "libloadstone_pair_preload.so"
 """Beside the programs where `make` installed it; a wheel has it within the package."""
 
 
-def driver() -> str:
+def find_driver() -> str:
     """Path of the load driver."""
     return _find("loadstone-driver")
 
 
-def server() -> str:
+def find_server() -> str:
     """Path of the reference servers."""
     return _find("loadstone-server")
 
 
-def standalone_server() -> str:
+def find_standalone_server() -> str:
     """Path of the reference servers, for a machine without libraries; raises PlatformError if they need libraries: a
     program with an interpreter (ELF's PT_INTERP) cannot run there.
     """
-    path = server()
+    path = find_server()
     with Path(path).open("rb") as file:
         head = file.read(4096)
     if b"/ld-linux" in head or b"/ld-musl" in head:
@@ -44,7 +44,7 @@ def pair() -> str:
     return _find("loadstone-pair", LEFT_OUT)
 
 
-def preload() -> str:
+def find_preload() -> str:
     """Path of the library that is loaded into the QEMU of a pair."""
     for folder in _folders():
         path = Path(folder) / PRELOAD
@@ -56,12 +56,12 @@ def preload() -> str:
     return spec.origin
 
 
-def resolved(command: list[str]) -> list[str]:
+def resolve_command(command: list[str]) -> list[str]:
     """A command as this machine runs it."""
-    return [server(), *command[1:]] if command[0] == SERVER else command
+    return [find_server(), *command[1:]] if command[0] == SERVER else command
 
 
-def _find(name: str, remedy: str = REMEDY) -> str:
+def _find(name: str, remedy: str = PROGRAMS_REMEDY) -> str:
     path = shutil.which(name, path=os.pathsep.join([*_folders(), os.environ.get("PATH", "")]))
     if path is None:
         raise PlatformError(f"The program {name} is not installed. {remedy}")

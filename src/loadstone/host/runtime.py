@@ -16,7 +16,7 @@ from pathlib import Path
 from loadstone.model.errors import PlatformError
 
 LOCK = "lock"
-PREFIX = "ls"
+RUNTIME_PREFIX = "ls"
 """First letters of all names that are given outside this process."""
 
 
@@ -29,18 +29,18 @@ def find_temporary_folder() -> Path:
         raise PlatformError(f"Temporary files cannot be written: {error.strerror}. {remedy}") from None
 
 
-def runtime_folder() -> Path:
+def find_runtime_folder() -> Path:
     """Where leases are kept: one folder a user. Short, since paths of sockets may have 107 letters only."""
     named = os.environ.get("LOADSTONE_RUNTIME_DIR")
     return Path(named) if named else find_temporary_folder() / f"loadstone-{os.getuid()}"
 
 
-def private_folder() -> Path:
+def make_private_folder() -> Path:
     """That folder, made if need be; raises PlatformError when it cannot be made, or is not this user's alone.
 
     What stands in it is believed when clearing up, so nobody else may write there.
     """
-    folder = runtime_folder()
+    folder = find_runtime_folder()
     try:
         folder.mkdir(mode=0o700, parents=True)
     except FileExistsError:
@@ -63,12 +63,12 @@ def is_private(folder: Path) -> bool:
     return stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not state.st_mode & 0o022
 
 
-def locked_folder() -> tuple[Path, int]:
+def make_locked_folder() -> tuple[Path, int]:
     """A new folder of this process, and the descriptor that holds its lock: shared with processes that inherit the
     descriptor, or lock the folder as well. Raises PlatformError.
     """
-    name = f"{PREFIX}{secrets.token_hex(3)}"
-    unlocked, folder = private_folder() / f".{name}", private_folder() / name
+    name = f"{RUNTIME_PREFIX}{secrets.token_hex(3)}"
+    unlocked, folder = make_private_folder() / f".{name}", make_private_folder() / name
     unlocked.mkdir(mode=0o700)
     descriptor = os.open(unlocked / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
@@ -77,11 +77,11 @@ def locked_folder() -> tuple[Path, int]:
 
 
 @contextmanager
-def temporary_folder(name: str) -> Iterator[Path]:
+def make_temporary_folder(name: str) -> Iterator[Path]:
     """A new folder of that name, which is gone when the block ends; where the process is killed, with the next command.
     Raises PlatformError.
     """
-    above, descriptor = locked_folder()
+    above, descriptor = make_locked_folder()
     folder = above / name
     try:
         folder.mkdir()

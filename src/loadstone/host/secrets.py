@@ -16,7 +16,7 @@ CLUSTER_TOKEN = "RAY_AUTH_TOKEN"
 PAGE_TOKEN = "LOADSTONE_TOKEN"
 """Variable with the token that readers of served pages and of live figures bring."""
 SECRETS = (AGENT_TOKEN, JOIN_TOKEN, CLUSTER_TOKEN, PAGE_TOKEN)
-LEAST_TOKEN = 16
+LEAST_PAGE_TOKEN = 16
 """Letters of a token, as agents want it too."""
 
 
@@ -30,12 +30,12 @@ def is_join_token_given() -> bool:
     return bool(os.environ.get(JOIN_TOKEN))
 
 
-def checked_token(token: str) -> str:
+def check_token(token: str) -> str:
     """The token of a page. Raises UsageError, which does not name it, for one that can be guessed or not be sent."""
-    if len(token) < LEAST_TOKEN or not all("!" <= letter <= "~" for letter in token):
+    if len(token) < LEAST_PAGE_TOKEN or not all("!" <= letter <= "~" for letter in token):
         remedy = "`openssl rand -hex 16` creates one"
         raise UsageError(
-            f"The token is not valid. Use {LEAST_TOKEN} or more letters in ASCII without spaces; {remedy}."
+            f"The token is not valid. Use {LEAST_PAGE_TOKEN} or more letters in ASCII without spaces; {remedy}."
         )
     return token
 

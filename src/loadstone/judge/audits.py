@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from loadstone.judge.consolidation import CENT, Maxima, TileFigures, consolidation
+from loadstone.judge.consolidation import CENT, Maxima, TileFigures, score_tiles
 
 SECONDS = Decimal(7200)
 """Measured window of a published board, unless the row has a column `seconds`."""
@@ -119,7 +119,7 @@ RELATIONS = (
 
 def audit_tile(tile: int, cells: Mapping[str, str], figures: TileFigures, maxima: Maxima) -> Iterator[PrintedFigure]:
     """Yields an audit for each relation whose figures a row of a table prints."""
-    (scored,) = consolidation([figures], maxima).tiles
+    (scored,) = score_tiles([figures], maxima).tiles
     values = {"seconds": SECONDS, **_numbers(cells), SCORE: scored.score, QUALITY: scored.qos}
     for relation in RELATIONS:
         if {relation.column, *relation.others} <= values.keys() and values["seconds"] > 0:

@@ -17,7 +17,7 @@ FORGIVEN = 0.05
 operations is asked for them a little less often."""
 
 
-def chance_of_count(count: int, drawn: int, share: float, dispersion: float = 1.0) -> float:
+def compute_count_chance(count: int, drawn: int, share: float, dispersion: float = 1.0) -> float:
     """Chance that of `drawn` operations so few or so many are of a kind whose share is within `FORGIVEN` of `share`.
 
     The binomial test on both sides, exact for independent draws. `dispersion` is the variance of the count by that of
@@ -31,19 +31,20 @@ def chance_of_count(count: int, drawn: int, share: float, dispersion: float = 1.
     return min(1.0, 2 * float(min(above, below)))
 
 
-def share_tests(
+def compute_share_chances(
     counts: Mapping[str, int], shares: Mapping[str, float], dispersion: Mapping[str, float]
 ) -> dict[str, float]:
     """For each operation the chance of such a count, corrected for asking about all of them (Bonferroni)."""
     drawn = sum(counts.values())
     played = [name for name, share in shares.items() if share > 0] if drawn else []
     chances = {
-        name: chance_of_count(counts.get(name, 0), drawn, shares[name], dispersion.get(name, 1.0)) for name in played
+        name: compute_count_chance(counts.get(name, 0), drawn, shares[name], dispersion.get(name, 1.0))
+        for name in played
     }
     return {name: min(1.0, len(played) * chance) for name, chance in chances.items()}
 
 
-def most_by_chance(expected: float) -> int:
+def compute_most_by_chance(expected: float) -> int:
     """The largest count that chance explains where so many are expected (Poisson, one side)."""
     most = 0
     while scipy.special.pdtrc(most, expected) > MIX_LEVEL:
@@ -51,7 +52,7 @@ def most_by_chance(expected: float) -> int:
     return most
 
 
-def share_interval(good: int, total: int) -> tuple[float, float]:
+def compute_share_interval(good: int, total: int) -> tuple[float, float]:
     """A share's 95 % interval (Wilson 1927).
 
     Every run has one, and scipy's own, which it equals, takes a second to load.

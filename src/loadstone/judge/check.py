@@ -6,13 +6,13 @@ from dataclasses import replace
 from loadstone.model.figures import Criteria
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 
-PUBLISHED = "published figures, docs/web-workloads.md"
+PUBLISHED_SOURCE = "published figures, docs/web-workloads.md"
 UNDISCLOSED = "not disclosed"
 WEB_WORKLOADS_SOURCE = "our own, docs/web-workloads.md"
 PAIRS_SOURCE = "our own, docs/explain/pairs.md"
 DECLARED = "declared by the workload"
 
-TITLES = {
+CHECK_TITLES = {
     CheckId.STEADY_STATE: "steady state measured",
     CheckId.GOOD_SHARE: "good operations",
     CheckId.TOLERABLE_SHARE: "tolerable operations",
@@ -70,12 +70,12 @@ TITLES = {
 """What rules are called, for people; rules whose title depends on what they are about give it themselves."""
 
 
-def limits_source(criteria: Criteria) -> str:
+def describe_limits_source(criteria: Criteria) -> str:
     """Where the limits of a workload come from."""
     return f"published figures, {criteria.source}" if criteria.source else DECLARED
 
 
-def at_least(
+def check_at_least(
     name: CheckId,
     figure: float,
     limit: float,
@@ -87,11 +87,11 @@ def at_least(
 ) -> Check:
     """A figure that must not be below its limit."""
     outcome = Outcome.KEPT if figure >= limit else Outcome.BROKEN
-    rule = title or TITLES[name]
+    rule = title or CHECK_TITLES[name]
     return Check(name, rule, figure, limit, Bound.AT_LEAST, unit, weight, outcome, source, detail)
 
 
-def at_most(
+def check_at_most(
     name: CheckId,
     figure: float,
     limit: float,
@@ -103,17 +103,17 @@ def at_most(
 ) -> Check:
     """A figure that must not be above its limit."""
     outcome = Outcome.KEPT if figure <= limit else Outcome.BROKEN
-    rule = title or TITLES[name]
+    rule = title or CHECK_TITLES[name]
     return Check(name, rule, figure, limit, Bound.AT_MOST, unit, weight, outcome, source, detail)
 
 
-def if_disclosed(is_disclosed: bool, checks: Iterable[Check]) -> Iterator[Check]:
+def withdraw_undisclosed(is_disclosed: bool, checks: Iterable[Check]) -> Iterator[Check]:
     """Withdraws judgements of what published tables do not say."""
     for check in checks:
-        yield check if is_disclosed else withdrawn(replace(check, figure=0.0, detail=""), UNDISCLOSED)
+        yield check if is_disclosed else withdraw_check(replace(check, figure=0.0, detail=""), UNDISCLOSED)
 
 
-def withdrawn(check: Check, reason: str) -> Check:
+def withdraw_check(check: Check, reason: str) -> Check:
     """The check as one that is not judged, and why."""
     detail = f"{check.detail}; {reason}" if check.detail else reason
     return replace(check, outcome=Outcome.NOT_JUDGED, detail=detail)

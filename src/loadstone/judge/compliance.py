@@ -9,7 +9,7 @@ from loadstone.model.profile import Rigor
 from loadstone.model.records.verdict import Verdict
 
 
-def obstacle(criteria: Criteria, verdict: Verdict, not_judged: Sequence[str], is_simulated: bool) -> str:
+def describe_obstacles(criteria: Criteria, verdict: Verdict, not_judged: Sequence[str], is_simulated: bool) -> str:
     """Everything that keeps a verdict from being compliant, in a few words; empty when nothing does.
 
     A verdict that is no pass is named only without another reason, since readers see it.

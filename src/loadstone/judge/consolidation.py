@@ -15,7 +15,7 @@ from loadstone.model.records.verdict import RateMaxima
 CENT = Decimal("0.01")
 MACHINES_PER_TILE = 6
 """Machines of a tile; a fractional one counts all of them."""
-NAME = "Loadstone consolidation score"
+CONSOLIDATION_SCORE_NAME = "Loadstone consolidation score"
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Maxima:
     @classmethod
     def from_scores(cls, app: float, web: float, mail: float) -> "Maxima":
         """From numbers, with two decimals."""
-        return cls(*(rounded(Decimal(repr(value))) for value in (app, web, mail)))
+        return cls(*(round_score(Decimal(repr(value))) for value in (app, web, mail)))
 
 
 CLASSIC = Maxima(Decimal("34.90"), Decimal("54.14"), Decimal("89.88"))
@@ -57,12 +57,12 @@ class TileFigures:
     def from_figures(cls, rates: Mapping[str, float], shares: Mapping[str, float]) -> "TileFigures":
         """From measured rates and shares, rounded as they are reported."""
         figures = {**rates, **{f"qos_{name}": share for name, share in shares.items()}}
-        return cls(**{name: rounded(Decimal(repr(float(value)))) for name, value in figures.items()})
+        return cls(**{name: round_score(Decimal(repr(float(value)))) for name, value in figures.items()})
 
     @property
     def qualities(self) -> tuple[Decimal, ...]:
         """The four shares as reported."""
-        return tuple(rounded(share) for share in (self.qos_app, self.qos_web, self.qos_mail, self.qos_idle))
+        return tuple(round_score(share) for share in (self.qos_app, self.qos_web, self.qos_mail, self.qos_idle))
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class TileScore:
     @property
     def shown(self) -> Decimal:
         """With two decimals, as published."""
-        return rounded(self.score)
+        return round_score(self.score)
 
     @property
     def shown_qos(self) -> Decimal:
         """With two decimals, as published."""
-        return rounded(self.qos)
+        return round_score(self.qos)
 
 
 @dataclass(frozen=True)
@@ -92,30 +92,30 @@ class Consolidation:
     @property
     def score(self) -> Decimal:
         """Sum of the unrounded tiles, with two decimals."""
-        return rounded(sum((tile.score for tile in self.tiles), Decimal(0)))
+        return round_score(sum((tile.score for tile in self.tiles), Decimal(0)))
 
     @property
     def qos_pct(self) -> Decimal:
         """Mean of the tiles' unrounded qualities as a percentage with two decimals."""
-        return rounded(100 * sum((tile.qos for tile in self.tiles), Decimal(0)) / len(self.tiles))
+        return round_score(100 * sum((tile.qos for tile in self.tiles), Decimal(0)) / len(self.tiles))
 
     @property
     def least_qos_pct(self) -> Decimal:
         """The worst tile's quality: a mean hides it."""
-        return rounded(100 * min(tile.qos for tile in self.tiles))
+        return round_score(100 * min(tile.qos for tile in self.tiles))
 
     @property
     def headline(self) -> str:
         """The score at the number of machines: published ones say so of virtual machines."""
-        return f"{plain(self.score)} @ {MACHINES_PER_TILE * len(self.tiles)} machines"
+        return f"{format_plain(self.score)} @ {MACHINES_PER_TILE * len(self.tiles)} machines"
 
 
-def consolidation(tiles: Sequence[TileFigures], maxima: Maxima = CLASSIC) -> Consolidation:
+def score_tiles(tiles: Sequence[TileFigures], maxima: Maxima = CLASSIC) -> Consolidation:
     """Scores tiles, at least one, against the maxima of their profile."""
     return Consolidation(tuple(_scored(tile, maxima) for tile in tiles))
 
 
-def scatter(tiles: Sequence[TileFigures], maxima: Maxima, seconds: float) -> float:
+def estimate_scatter(tiles: Sequence[TileFigures], maxima: Maxima, seconds: float) -> float:
     """Standard error of the score by chance alone: users act by themselves, so n operations scatter by their root."""
     if seconds <= 0:
         return 0.0
@@ -125,16 +125,16 @@ def scatter(tiles: Sequence[TileFigures], maxima: Maxima, seconds: float) -> flo
 
 def _scored(tile: TileFigures, maxima: Maxima) -> TileScore:
     pairs = ((tile.app, maxima.app), (tile.web, maxima.web), (tile.mail, maxima.mail))
-    parts = [rounded(rate) / most for rate, most in pairs]
+    parts = [round_score(rate) / most for rate, most in pairs]
     return TileScore(100 * sum(parts, Decimal(0)) / len(parts), sum(tile.qualities, Decimal(0)) / len(tile.qualities))
 
 
-def rounded(value: Decimal) -> Decimal:
+def round_score(value: Decimal) -> Decimal:
     """Two decimals, half up."""
     return value.quantize(CENT, ROUND_HALF_UP)
 
 
-def plain(value: Decimal) -> str:
+def format_plain(value: Decimal) -> str:
     """Without decimals that say nothing: 1169, 1369.23."""
     text = f"{value:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 
 from loadstone.judge.chance import SURE
-from loadstone.judge.check import at_least, at_most, limits_source, withdrawn
+from loadstone.judge.check import check_at_least, check_at_most, describe_limits_source, withdraw_check
 from loadstone.judge.mix import DISTURBED, is_disturbed
 from loadstone.model.figures import CountLimit, Criteria, IterationFigures, OperationFigures
 from loadstone.model.profile import Rigor
@@ -17,25 +17,25 @@ MOST_OF_A_PAGE = 10
 """Pictures of a page for which chance is reckoned: a user has all of them already, or none."""
 
 
-def checks(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+def check_counts(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """One for each bound of each rule."""
     by_name = {operation.name: operation for operation in figures.operations}
     for limit in criteria.count_limits:
         operation = by_name.get(limit.operation)
         if operation is not None and operation.requests:
             for check in _bounds(criteria, limit, operation):
-                yield withdrawn(check, DISTURBED) if is_disturbed(figures) else check
+                yield withdraw_check(check, DISTURBED) if is_disturbed(figures) else check
 
 
 def _bounds(criteria: Criteria, limit: CountLimit, operation: OperationFigures) -> Iterator[Check]:
-    mean = limit.counted(operation) / operation.requests
+    mean = limit.count_matches(operation) / operation.requests
     chance = (
         0.0 if criteria.rigor is Rigor.FULL else SURE * _deviation(limit, operation) / math.sqrt(operation.requests)
     )
     detail = f"for each of {operation.requests} {operation.name}"
     detail += f"; chance may do {chance:.2g} to so few" if chance else ""
-    source = limits_source(criteria)
-    for bound, make, sign in ((limit.at_least, at_least, -1), (limit.at_most, at_most, 1)):
+    source = describe_limits_source(criteria)
+    for bound, make, sign in ((limit.at_least, check_at_least, -1), (limit.at_most, check_at_most, 1)):
         if bound is not None:
             allowed = max(0.0, bound + sign * chance)
             yield make(CheckId.COUNT, mean, allowed, "", Weight.INVALID, source, detail, limit.title)

@@ -24,7 +24,7 @@ class Deviation:
         return max(self.operations_pct.items(), key=lambda item: abs(item[1]), default=("", 0.0))
 
 
-def deviation(
+def compute_deviation(
     sessions: int,
     seconds: float,
     mean_response_s: float,
@@ -39,10 +39,10 @@ def deviation(
     cycle_s = mean_response_s + pause_per_operation_s
     if cycle_s <= 0 or seconds <= 0:
         return None
-    return deviation_from(sessions * seconds / cycle_s, expected_shares, actual)
+    return compute_deviation_from(sessions * seconds / cycle_s, expected_shares, actual)
 
 
-def deviation_from(
+def compute_deviation_from(
     expected: float, expected_shares: Mapping[str, float], actual: Mapping[str, int]
 ) -> Deviation | None:
     """The deviations from a known number of operations; None when that is none."""

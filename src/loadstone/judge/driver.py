@@ -3,7 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from loadstone.judge.check import PAIRS_SOURCE, WEB_WORKLOADS_SOURCE, at_most, if_disclosed, withdrawn
+from loadstone.judge.check import (
+    PAIRS_SOURCE,
+    WEB_WORKLOADS_SOURCE,
+    check_at_most,
+    withdraw_check,
+    withdraw_undisclosed,
+)
 from loadstone.model.figures import FOREIGN_SAID_PCT, Criteria, IterationFigures
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 
@@ -16,9 +22,9 @@ LEAST_STALL_S = 0.1
 need once, even where limits are so short that their share is less."""
 
 
-def checks(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+def check_driver(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """All rules about one iteration's driver."""
-    yield from if_disclosed(figures.is_disclosed, [*_lag(criteria, figures), _cpu(criteria, figures)])
+    yield from withdraw_undisclosed(figures.is_disclosed, [*_lag(criteria, figures), _cpu(criteria, figures)])
     yield from check_host(criteria, figures)
     yield from _placed(figures)
 
@@ -37,22 +43,22 @@ def _lag(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     stall = share if stall_s > LEAST_STALL_S else f"{share}, but {1000 * LEAST_STALL_S:g} ms at least"
     lag, gap_s = figures.lag, figures.longest_gap_s
     for rule, seconds, most_s, detail in (
-        (CheckId.DRIVER_LAG, lag.at_most(99.0), limit_s, share),
-        (CheckId.DRIVER_LAG_TAIL, lag.at_most(99.9), stall_s, stall),
-        (CheckId.DRIVER_LAG_MAX, lag.at_most(100.0), stall_s, stall),
+        (CheckId.DRIVER_LAG, lag.get_at_most(99.0), limit_s, share),
+        (CheckId.DRIVER_LAG_TAIL, lag.get_at_most(99.9), stall_s, stall),
+        (CheckId.DRIVER_LAG_MAX, lag.get_at_most(100.0), stall_s, stall),
     ):
-        check = at_most(
+        check = check_at_most(
             rule, 1000 * (seconds or 0.0), 1000 * most_s, "ms", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail
         )
         is_known = seconds is not None or not figures.requests
         yield check if is_known else replace(check, outcome=Outcome.BROKEN, detail="the driver noted no start")
     if gap_s is not None:
-        yield at_most(
+        yield check_at_most(
             CheckId.DRIVER_GAP, 1000 * gap_s, 1000 * stall_s, "ms", Weight.INVALID, WEB_WORKLOADS_SOURCE, stall
         )
     if figures.clock_bound_s is not None:  # who starts late acts late
         apart_ms = 1000 * figures.clock_bound_s
-        yield at_most(
+        yield check_at_most(
             CheckId.DRIVER_CLOCKS, apart_ms, 1000 * limit_s, "ms", Weight.INVALID, WEB_WORKLOADS_SOURCE, share
         )
 
@@ -61,7 +67,9 @@ def _cpu(criteria: Criteria, figures: IterationFigures) -> Check:
     busiest = 100 * max(figures.driver_cpu, default=0.0)
     detail = f"of {len(figures.driver_cpu)}"
     limit = criteria.driver_cpu_pct
-    check = at_most(CheckId.DRIVER_CPU, busiest, limit, "% of a core", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
+    check = check_at_most(
+        CheckId.DRIVER_CPU, busiest, limit, "% of a core", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail
+    )
     if figures.driver_cpu:
         return check
     return replace(check, outcome=Outcome.BROKEN, detail="the driver reported no CPU use")
@@ -73,7 +81,7 @@ def check_guest_clock(criteria: Criteria, figures: IterationFigures) -> Iterator
     """
     if criteria.is_timed_inside and figures.guest_drift_pct is not None:
         detail = "the tool times operations by the clock of the pair"
-        yield at_most(
+        yield check_at_most(
             CheckId.GUEST_CLOCK, figures.guest_drift_pct, GUEST_DRIFT_PCT, "%", Weight.INVALID, PAIRS_SOURCE, detail
         )
 
@@ -83,7 +91,9 @@ def _machine(figures: IterationFigures) -> Iterator[Check]:
     if figures.tcp_pressure_s is not None:
         detail = "the driver's machine had no memory for TCP left; raise net.ipv4.tcp_mem"
         detail = detail if figures.tcp_pressure_s else ""
-        yield at_most(CheckId.TCP_MEMORY, figures.tcp_pressure_s, 0, "s", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
+        yield check_at_most(
+            CheckId.TCP_MEMORY, figures.tcp_pressure_s, 0, "s", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail
+        )
 
 
 def _placed(figures: IterationFigures) -> Iterator[Check]:
@@ -98,7 +108,7 @@ def _placed(figures: IterationFigures) -> Iterator[Check]:
     weight = Weight.NOTE if has_errors else Weight.INVALID
     detail = next((sample for sample in figures.samples if PLACING in sample), "")
     remedy = "`loadstone try` plays one visit from its beginning"
-    yield at_most(
+    yield check_at_most(
         CheckId.UNPLACED, count, 0, "users", weight, WEB_WORKLOADS_SOURCE, f"{detail}. {remedy}" if detail else remedy
     )
 
@@ -111,9 +121,11 @@ def _foreign(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
         return
     detail = "host CPU that neither the driver nor the system under test used, steal included"
     limit = criteria.foreign_cpu_pct
-    yield at_most(CheckId.FOREIGN_CPU, share, limit, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
+    yield check_at_most(CheckId.FOREIGN_CPU, share, limit, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
     if FOREIGN_SAID_PCT < share <= limit:
-        yield at_most(CheckId.FOREIGN_CPU_SAID, share, FOREIGN_SAID_PCT, "%", Weight.NOTE, WEB_WORKLOADS_SOURCE, detail)
+        yield check_at_most(
+            CheckId.FOREIGN_CPU_SAID, share, FOREIGN_SAID_PCT, "%", Weight.NOTE, WEB_WORKLOADS_SOURCE, detail
+        )
 
 
 def _unattributed(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
@@ -122,8 +134,8 @@ def _unattributed(criteria: Criteria, figures: IterationFigures) -> Iterator[Che
     if share is None:
         return
     detail = "host CPU used by processes other than the driver and the target's listeners, including steal"
-    check = at_most(
+    check = check_at_most(
         CheckId.FOREIGN_CPU, share, criteria.foreign_cpu_pct, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail
     )
     why = f"{share:.0f} % of the host is used by programs that may be the target's back ends or others"
-    yield check if check.outcome is Outcome.KEPT else withdrawn(check, why)
+    yield check if check.outcome is Outcome.KEPT else withdraw_check(check, why)

@@ -7,9 +7,16 @@ alone may do to so few operations; nothing is passed over for being short.
 import math
 from collections.abc import Iterator
 
-from loadstone.judge.chance import MIX_LEVEL, SURE, share_tests
-from loadstone.judge.check import PUBLISHED, WEB_WORKLOADS_SOURCE, at_least, at_most, if_disclosed, withdrawn
-from loadstone.judge.deviation import Deviation, deviation, deviation_from
+from loadstone.judge.chance import MIX_LEVEL, SURE, compute_share_chances
+from loadstone.judge.check import (
+    PUBLISHED_SOURCE,
+    WEB_WORKLOADS_SOURCE,
+    check_at_least,
+    check_at_most,
+    withdraw_check,
+    withdraw_undisclosed,
+)
+from loadstone.judge.deviation import Deviation, compute_deviation, compute_deviation_from
 from loadstone.model.drawn_pause import DrawnPause
 from loadstone.model.figures import Blame, Criteria, IterationFigures
 from loadstone.model.profile import Rigor
@@ -43,13 +50,13 @@ DISTURBED = "follows from the server's errors"
 WAITED = "follows from operations that waited when the steady state began or ended"
 
 
-def checks(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+def check_mix(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """All rules about the load of one iteration."""
     yield from _arrivals(criteria, figures)
     yield from _deviations(criteria, figures)
     yield _shares(criteria, figures)
     yield _sampled(criteria, figures)
-    yield from if_disclosed(figures.is_disclosed, _pauses(criteria, figures))
+    yield from withdraw_undisclosed(figures.is_disclosed, _pauses(criteria, figures))
     yield from _cycles(criteria, figures)
     yield from _points(criteria, figures)
     yield from _session_cycle(criteria, figures)
@@ -57,11 +64,13 @@ def checks(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
 
 def is_disturbed(figures: IterationFigures) -> bool:
     """Whether the server's own errors ended so many sessions that mix and total follow from them."""
-    lost = sum(op.errors_of(Blame.VALIDATION) + op.errors_of(Blame.TRANSPORT) + op.overdue for op in figures.operations)
+    lost = sum(
+        op.count_errors(Blame.VALIDATION) + op.count_errors(Blame.TRANSPORT) + op.overdue for op in figures.operations
+    )
     return 100 * lost > ERROR_SHARE_PCT * max(1, figures.requests)
 
 
-def expected(criteria: Criteria, figures: IterationFigures) -> Deviation | None:
+def expect_deviation(criteria: Criteria, figures: IterationFigures) -> Deviation | None:
     """The deviation from what the load brings: arrivals from their rate, a population from Little's law.
 
     Cycle times have their start fixed, so only think times are judged; where the rate changes, what ends in the steady
@@ -72,16 +81,16 @@ def expected(criteria: Criteria, figures: IterationFigures) -> Deviation | None:
         return None
     if criteria.due is not None:
         total = figures.sessions.due * (criteria.operations_per_session or 1)
-        return deviation_from(total, criteria.expected_shares, actual)
+        return compute_deviation_from(total, criteria.expected_shares, actual)
     if criteria.pacing != "think":
         return None
     pause_s = criteria.mean_pause_s * criteria.paused_share
-    return deviation(
+    return compute_deviation(
         criteria.sessions, figures.steady_s, figures.mean_response_s, pause_s, criteria.expected_shares, actual
     )
 
 
-def least_sessions(criteria: Criteria) -> int | None:
+def compute_least_sessions(criteria: Criteria) -> int | None:
     """Sessions from which the published limits leave healthy runs alone; None for arrivals and paced workloads."""
     cycle_s = criteria.mean_pause_s * criteria.paused_share
     if criteria.due is not None or criteria.pacing != "think" or not cycle_s:
@@ -106,7 +115,7 @@ def _arrivals(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
         return
     begun = 100 * figures.sessions.begun / due
     detail = f"{due} were due, {criteria.due:.0f} to be expected"
-    yield at_least(CheckId.ARRIVALS_BEGUN, begun, ARRIVED_PCT, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
+    yield check_at_least(CheckId.ARRIVALS_BEGUN, begun, ARRIVED_PCT, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
 
 
 def _due(expected: float, dispersion: float, due: int) -> Check:
@@ -114,14 +123,14 @@ def _due(expected: float, dispersion: float, due: int) -> Check:
     chance = SURE * math.sqrt(dispersion * expected) + EDGES_DUE
     detail = f"{due} were due, {expected:.0f} to be expected; what chance does at most"
     allowed = 100 * max(0.0, 1 - chance / max(1.0, expected))
-    return at_least(
+    return check_at_least(
         CheckId.ARRIVALS_DUE, 100 * due / max(1.0, expected), allowed, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail
     )
 
 
 def _deviations(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """The published weighted differences of each operation and of all."""
-    off = expected(criteria, figures)
+    off = expect_deviation(criteria, figures)
     if off is None:
         return
     name, worst = off.worst
@@ -137,12 +146,12 @@ def _deviations(criteria: Criteria, figures: IterationFigures) -> Iterator[Check
         (CheckId.NET_DEVIATION, off.net_pct, NET_DEVIATION_PCT, total_error, total, sum(waited.values())),
     ):
         allowed, reason = _allowed(criteria, limit, SURE * error)
-        check = at_most(rule, abs(figure), allowed, "%", Weight.INVALID, PUBLISHED, f"{detail}{reason}")
+        check = check_at_most(rule, abs(figure), allowed, "%", Weight.INVALID, PUBLISHED_SOURCE, f"{detail}{reason}")
         is_waiting = criteria.due is not None and abs(figure + 100 * count / off.expected) <= allowed
         if check.is_broken and is_waiting and not is_disturbed(figures):
-            yield withdrawn(check, WAITED)
+            yield withdraw_check(check, WAITED)
         else:
-            yield withdrawn(check, DISTURBED) if is_disturbed(figures) else check
+            yield withdraw_check(check, DISTURBED) if is_disturbed(figures) else check
 
 
 def _total_error(criteria: Criteria, drawn: float) -> float:
@@ -155,7 +164,7 @@ def _total_error(criteria: Criteria, drawn: float) -> float:
 def _allowed(criteria: Criteria, limit: float, chance: float) -> tuple[float, str]:
     """The limit that a deviation is held to, and what is to be said of it."""
     if criteria.rigor is Rigor.FULL:
-        least = least_sessions(criteria)
+        least = compute_least_sessions(criteria)
         is_unfair = least is not None and criteria.sessions < least
         return limit, f"; fair from {least} sessions on" if is_unfair else ""
     if chance <= limit:
@@ -166,36 +175,36 @@ def _allowed(criteria: Criteria, limit: float, chance: float) -> tuple[float, st
 def _shares(criteria: Criteria, figures: IterationFigures) -> Check:
     """Whether each operation came as often as declared, as far as its number says."""
     counts = {operation.name: operation.ended for operation in figures.operations}
-    chances = share_tests(counts, criteria.expected_shares, criteria.dispersion)
+    chances = compute_share_chances(counts, criteria.expected_shares, criteria.dispersion)
     name, least = min(chances.items(), key=lambda item: item[1], default=("", 1.0))
     due = criteria.expected_shares.get(name, 0.0) * sum(counts.values())
     detail = f"{name}: {counts.get(name, 0)}, {due:.1f} due; binomial test, corrected" if name else ""
-    check = at_least(CheckId.SHARES, least, MIX_LEVEL, "", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
+    check = check_at_least(CheckId.SHARES, least, MIX_LEVEL, "", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
     if not criteria.is_even:
-        return withdrawn(check, "the load and so the set of active users changes")
+        return withdraw_check(check, "the load and so the set of active users changes")
     if not criteria.expected_shares:
-        return withdrawn(check, "the mix depends on the responses")
-    return withdrawn(check, DISTURBED) if is_disturbed(figures) else check
+        return withdraw_check(check, "the mix depends on the responses")
+    return withdraw_check(check, DISTURBED) if is_disturbed(figures) else check
 
 
 def _sampled(criteria: Criteria, figures: IterationFigures) -> Check:
     """Whether every kind of operation was seen."""
     counts = {operation.name: operation.ended for operation in figures.operations}
     missing = [name for name, share in criteria.expected_shares.items() if share > 0 and not counts.get(name)]
-    check = at_most(
+    check = check_at_most(
         CheckId.UNSAMPLED, len(missing), 0, "kinds", Weight.INVALID, WEB_WORKLOADS_SOURCE, ", ".join(missing)
     )
     if missing and is_disturbed(figures):
-        return withdrawn(check, DISTURBED)
+        return withdraw_check(check, DISTURBED)
     too_rare = all(figures.ended * criteria.expected_shares[name] < LEAST_DUE for name in missing)
-    return withdrawn(check, "too few operations to expect one") if missing and too_rare else check
+    return withdraw_check(check, "too few operations to expect one") if missing and too_rare else check
 
 
 def _pauses(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     over = figures.pause_actual_s - figures.pause_drawn_s
     share = 100 * over / figures.pause_drawn_s if figures.pause_drawn_s else 0.0
     detail = f"{figures.pauses} pauses, {over:.3f} s longer than drawn"
-    yield at_most(
+    yield check_at_most(
         CheckId.PAUSE_DEVIATION, abs(share), PAUSE_DEVIATION_PCT, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail
     )
     if criteria.pacing == "think" and criteria.mean_pause_s and figures.pauses:
@@ -203,10 +212,10 @@ def _pauses(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
         off = 100 * (mean_s / criteria.mean_pause_s - 1)
         detail = f"{mean_s:.3f} s, {criteria.mean_pause_s:.3f} s declared"
         allowed = max(MEAN_PAUSE_PCT, SURE * 100 / math.sqrt(figures.pauses))
-        check = at_most(
+        check = check_at_most(
             CheckId.MEAN_THINK_TIME, abs(off), allowed, "% off", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail
         )
-        yield withdrawn(check, DISTURBED) if is_disturbed(figures) else check
+        yield withdraw_check(check, DISTURBED) if is_disturbed(figures) else check
         yield from _think_times(criteria.drawn_pause, figures)
 
 
@@ -224,7 +233,7 @@ def _think_times(drawn: DrawnPause | None, figures: IterationFigures) -> Iterato
     )
     limit = math.sqrt(-math.log(MIX_LEVEL / 2) / 2 / figures.pauses)
     detail = f"{figures.pauses} pauses, {drawn.distribution} declared; what chance does at most"
-    check = at_most(
+    check = check_at_most(
         CheckId.THINK_TIMES,
         100 * max(0.0, distance),
         100 * limit,
@@ -233,7 +242,7 @@ def _think_times(drawn: DrawnPause | None, figures: IterationFigures) -> Iterato
         WEB_WORKLOADS_SOURCE,
         detail,
     )
-    yield withdrawn(check, DISTURBED) if is_disturbed(figures) else check
+    yield withdraw_check(check, DISTURBED) if is_disturbed(figures) else check
 
 
 def _cycles(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
@@ -252,8 +261,8 @@ def _cycles(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     name, worst = max(off.items(), key=lambda item: abs(item[1]), default=("", 0.0))
     detail = f"{name}, {worst:+.2f} % of the drawn mean" if name else ""
     weight = Weight.INVALID if worst < -CYCLE_DEVIATION_PCT else Weight.FAIL
-    check = at_most(CheckId.CYCLE_TIME, abs(worst), CYCLE_DEVIATION_PCT, "% off", weight, CYCLES, detail)
-    yield check if name else withdrawn(check, "no cycle was drawn")
+    check = check_at_most(CheckId.CYCLE_TIME, abs(worst), CYCLE_DEVIATION_PCT, "% off", weight, CYCLES, detail)
+    yield check if name else withdraw_check(check, "no cycle was drawn")
 
 
 def _points(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
@@ -270,8 +279,8 @@ def _points(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     chance = SURE * 100 * math.sqrt(share * (1 - share) * bunch / figures.ended)
     allowed, reason = _allowed(criteria, criteria.mix_points, chance)
     detail = f"{name}, {worst:+.2f} points{reason}"
-    check = at_most(CheckId.MIX_POINTS, abs(worst), allowed, "points", Weight.INVALID, CYCLES, detail)
-    yield withdrawn(check, DISTURBED) if is_disturbed(figures) else check
+    check = check_at_most(CheckId.MIX_POINTS, abs(worst), allowed, "points", Weight.INVALID, CYCLES, detail)
+    yield withdraw_check(check, DISTURBED) if is_disturbed(figures) else check
 
 
 def _session_cycle(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
@@ -282,4 +291,4 @@ def _session_cycle(criteria: Criteria, figures: IterationFigures) -> Iterator[Ch
     chance = SURE * criteria.most_cycle_s * math.sqrt(criteria.total_dispersion / figures.answered)
     allowed = criteria.most_cycle_s + (0.0 if criteria.rigor is Rigor.FULL else chance)
     detail = f"{criteria.sessions} sessions, {figures.throughput_per_s or 0:.4g} operations/s"
-    yield at_most(CheckId.SESSION_CYCLE, cycle_s, allowed, "s", Weight.FAIL, CYCLES, detail)
+    yield check_at_most(CheckId.SESSION_CYCLE, cycle_s, allowed, "s", Weight.FAIL, CYCLES, detail)

@@ -56,7 +56,7 @@ class Outage:
     """Share of operations that failed before the fault: as many of those after it are not its doing."""
 
 
-def outage_of(
+def compute_outage(
     lines: Sequence[OperationLine], fault_s: float, until_s: float, steady_end_s: float | None = None
 ) -> Outage | None:
     """What the fault at `fault_s` cost, seen until `until_s`; None of too little before it.
@@ -131,7 +131,7 @@ def _affected(line: OperationLine, limits_s: Mapping[int, float], silences: "_Si
     limit = limits_s.get(line.operation)
     if line.fault is not None or (limit is not None and end_s - line.intended_s > limit):
         return line, line.intended_s, end_s
-    held = silences.held(line.intended_s, end_s)
+    held = silences.measure_wait(line.intended_s, end_s)
     if held is None:
         return None
     begin_s, late_s = held
@@ -169,7 +169,7 @@ class _Silences:
         """The longest from the fault on, in seconds."""
         return max((late - early for early, late in self.gaps), default=0.0)
 
-    def held(self, begin_s: float, end_s: float) -> tuple[float, float] | None:
+    def measure_wait(self, begin_s: float, end_s: float) -> tuple[float, float] | None:
         """For how long an operation waited in a silence of the fault; None where that was not for long."""
         spans = ((max(begin_s, early), min(end_s, late)) for early, late in self.gaps)
         return next((span for span in spans if span[1] - span[0] > self.limit_s), None)

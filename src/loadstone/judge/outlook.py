@@ -11,13 +11,13 @@ MARGIN = 1.2
 """By how much more than the least load is proposed: answers take time, and chance brings fewer."""
 
 
-def least_operations(criteria: Criteria) -> int:
+def compute_least_operations(criteria: Criteria) -> int:
     """Operations that a pass takes: so many that one failure would be within the limit."""
     limit_pct = max(criteria.good_share_pct, criteria.tolerable_share_pct)
     return min(MOST_FOR_A_PASS, math.ceil(100 / (100 - limit_pct))) if limit_pct < 100 else MOST_FOR_A_PASS
 
 
-def most_operations(criteria: Criteria) -> float | None:
+def compute_most_operations(criteria: Criteria) -> float | None:
     """Operations to be expected at most, were every answer given at once; None where only the answers limit them."""
     if criteria.due is not None:
         return criteria.due * (criteria.operations_per_session or 1)
@@ -25,9 +25,9 @@ def most_operations(criteria: Criteria) -> float | None:
     return criteria.sessions * criteria.steady_s / pause_s if pause_s > 0 else None
 
 
-def warnings(criteria: Criteria) -> Iterator[str]:
+def list_warnings(criteria: Criteria) -> Iterator[str]:
     """What is wrong with the load before it is played: too small to be judged, pauses that nobody makes."""
-    expected, least = most_operations(criteria), least_operations(criteria)
+    expected, least = compute_most_operations(criteria), compute_least_operations(criteria)
     if expected is not None and expected < least:
         more = MARGIN * least / max(expected, 1e-9)
         seconds = f"{math.ceil(criteria.steady_s * more):g} s of steady state (--steady)"

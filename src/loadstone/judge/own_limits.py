@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from loadstone.judge.check import DECLARED, at_least, at_most
+from loadstone.judge.check import DECLARED, check_at_least, check_at_most
 from loadstone.model.figures import Blame, Criteria, Distribution, IterationFigures, PercentileLimit
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 
 
-def checks(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+def check_own_limits(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """One for each limit that was declared."""
     limits = criteria.own
     if limits.errors_pct is not None:
@@ -17,16 +17,18 @@ def checks(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
         yield _percentile(limit, figures)
     if limits.throughput_per_s is not None:
         rate = figures.throughput_per_s or 0.0
-        yield at_least(CheckId.THROUGHPUT, rate, limits.throughput_per_s, "operations/s", Weight.FAIL, DECLARED)
+        yield check_at_least(CheckId.THROUGHPUT, rate, limits.throughput_per_s, "operations/s", Weight.FAIL, DECLARED)
 
 
 def _errors(most_pct: float, figures: IterationFigures) -> Check:
     """Operations overdue at the end count as errors: they had no answer when one was due."""
-    lost = sum(op.errors_of(Blame.VALIDATION) + op.errors_of(Blame.TRANSPORT) + op.overdue for op in figures.operations)
+    lost = sum(
+        op.count_errors(Blame.VALIDATION) + op.count_errors(Blame.TRANSPORT) + op.overdue for op in figures.operations
+    )
     attempts = figures.requests + sum(op.overdue for op in figures.operations)
     kinds = sorted({kind for op in figures.operations for kind in op.errors})
     share_pct = 100 * lost / max(1, attempts)
-    return at_most(CheckId.ERRORS, share_pct, most_pct, "%", Weight.FAIL, DECLARED, ", ".join(kinds))
+    return check_at_most(CheckId.ERRORS, share_pct, most_pct, "%", Weight.FAIL, DECLARED, ", ".join(kinds))
 
 
 def _percentile(limit: PercentileLimit, figures: IterationFigures) -> Check:
@@ -35,14 +37,14 @@ def _percentile(limit: PercentileLimit, figures: IterationFigures) -> Check:
     """
     times = _times(limit.operation, figures)
     title = f"p{limit.percentile:g} of {limit.operation or 'all operations'}"
-    known, largest = times.value_at(limit.percentile), times.at_most(limit.percentile)
+    known, largest = times.get_value_at(limit.percentile), times.get_at_most(limit.percentile)
     if largest is None:
-        check = at_most(CheckId.PERCENTILE, 0.0, limit.most_s, "s", Weight.INVALID, DECLARED, "no sample", title)
+        check = check_at_most(CheckId.PERCENTILE, 0.0, limit.most_s, "s", Weight.INVALID, DECLARED, "no sample", title)
         return replace(check, outcome=Outcome.BROKEN)
     if known is None:
         detail = f"the largest of {times.count} times: too few to know the percentile"
-        return at_most(CheckId.PERCENTILE, largest, limit.most_s, "s", Weight.INVALID, DECLARED, detail, title)
-    return at_most(CheckId.PERCENTILE, known, limit.most_s, "s", Weight.FAIL, DECLARED, "", title)
+        return check_at_most(CheckId.PERCENTILE, largest, limit.most_s, "s", Weight.INVALID, DECLARED, detail, title)
+    return check_at_most(CheckId.PERCENTILE, known, limit.most_s, "s", Weight.FAIL, DECLARED, "", title)
 
 
 def _times(operation: str, figures: IterationFigures) -> Distribution:

@@ -8,7 +8,7 @@ from dataclasses import fields
 from decimal import Decimal
 
 from loadstone.judge.audits import PrintedFigure, audit_tile
-from loadstone.judge.check import UNDISCLOSED, at_most, withdrawn
+from loadstone.judge.check import UNDISCLOSED, check_at_most, withdraw_check
 from loadstone.judge.consolidation import Maxima, TileFigures
 from loadstone.model.records.check import Check, CheckId, Weight
 from loadstone.model.records.manifest import TileEntry
@@ -45,8 +45,8 @@ def check_printed(entries: Sequence[TileEntry], maxima: Maxima) -> Iterator[Chec
     audits = audit_entries(entries, maxima)
     broken = [audit for audit in audits if not audit.agrees]
     detail = "; ".join(f"tile {audit.tile}: {audit.relation.column}" for audit in broken[:5])
-    rule = at_most(CheckId.PRINTED_FIGURES, len(broken), 0, "", Weight.INVALID, PRINTED_TABLE_SOURCE, detail)
-    yield rule if audits else withdrawn(rule, UNDISCLOSED)
+    rule = check_at_most(CheckId.PRINTED_FIGURES, len(broken), 0, "", Weight.INVALID, PRINTED_TABLE_SOURCE, detail)
+    yield rule if audits else withdraw_check(rule, UNDISCLOSED)
     late = [_is_late(entry, column) for entry in entries for column in REQUIRED_TIMES]
     yield _count(CheckId.PRINTED_TIMES, late, "")
     wrong = [_number(entry.printed.get(WRONG_ANSWERS, "")) for entry in entries]
@@ -56,8 +56,8 @@ def check_printed(entries: Sequence[TileEntry], maxima: Maxima) -> Iterator[Chec
 def _count(name: CheckId, counts: Sequence[float | None], unit: str) -> Check:
     """Returns the rule that the sum is 0; not judged unless every tile prints it."""
     total = sum(count for count in counts if count is not None)
-    rule = at_most(name, total, 0, unit, Weight.FAIL, PRINTED_TABLE_SOURCE)
-    return withdrawn(rule, UNDISCLOSED) if None in counts else rule
+    rule = check_at_most(name, total, 0, unit, Weight.FAIL, PRINTED_TABLE_SOURCE)
+    return withdraw_check(rule, UNDISCLOSED) if None in counts else rule
 
 
 def _is_late(entry: TileEntry, column: str) -> float | None:

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from loadstone.judge.check import TITLES
+from loadstone.judge.check import CHECK_TITLES
 from loadstone.model.records.check import CheckId
 
 PAGE_WIDTH = 118
@@ -355,23 +355,23 @@ REMEDIES: Mapping[CheckId, Remedy] = {
 """Text of each rule that a verdict may name."""
 
 
-def title_of(rule: CheckId) -> str:
+def get_title(rule: CheckId) -> str:
     """Title of a rule; its id in words where the title depends on what it is about."""
-    return TITLES.get(rule, rule.replace("_", " "))
+    return CHECK_TITLES.get(rule, rule.replace("_", " "))
 
 
-def heading_of(rule: CheckId) -> str:
+def format_heading(rule: CheckId) -> str:
     """Returns the title of a rule as a heading."""
-    title = title_of(rule)
+    title = get_title(rule)
     return f"{title[:1].upper()}{title[1:]}"
 
 
-def markdown_page() -> str:
+def render_markdown_page() -> str:
     """docs/troubleshooting.md: every rule with its meaning, cause and remedy."""
     parts = [_INTRODUCTION]
     for rule, remedy in REMEDIES.items():
         paragraphs = (
-            f"**{heading_of(rule)}.** {remedy.meaning}",
+            f"**{format_heading(rule)}.** {remedy.meaning}",
             *(_emphasize(text) for text in remedy.lines[1:]),
         )
         parts += [f"## {rule}", *(textwrap.fill(text, PAGE_WIDTH, break_on_hyphens=False) for text in paragraphs)]

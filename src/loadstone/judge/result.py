@@ -1,6 +1,6 @@
 """The verdict on a whole result: its workloads, the web index, and of tiles the run as a whole. Pure."""
 
-from loadstone.judge.score import REFERENCE, web_index
+from loadstone.judge.score import REFERENCE, compute_web_index
 from loadstone.judge.tiles import judge_tiles
 from loadstone.judge.verdict import judge_workload
 from loadstone.model.records.result import Result
@@ -19,7 +19,7 @@ def judge_result(result: Result, judged_by: str) -> ResultVerdict:
     )
     sessions = {workload.id.label: workload.criteria.sessions for workload in result.workloads}
     passed = {verdict.workload for verdict in verdicts if verdict.verdict is Verdict.PASS}
-    value = web_index(sessions) if set(REFERENCE) <= passed else None
+    value = compute_web_index(sessions) if set(REFERENCE) <= passed else None
     return ResultVerdict(
         judged_by=judged_by,
         workloads=verdicts,

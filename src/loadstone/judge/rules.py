@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from loadstone.judge import counts, driver, ledger, mix, own_limits, steadiness
-from loadstone.judge.chance import most_by_chance, share_interval
+from loadstone.judge.chance import compute_most_by_chance, compute_share_interval
 from loadstone.judge.check import (
-    PUBLISHED,
+    PUBLISHED_SOURCE,
     WEB_WORKLOADS_SOURCE,
-    at_least,
-    at_most,
-    if_disclosed,
-    limits_source,
-    withdrawn,
+    check_at_least,
+    check_at_most,
+    describe_limits_source,
+    withdraw_check,
+    withdraw_undisclosed,
 )
 from loadstone.judge.mix import ERROR_SHARE_PCT
-from loadstone.judge.outlook import least_operations
-from loadstone.model.figures import Blame, Criteria, IterationFigures, blame_of
+from loadstone.judge.outlook import compute_least_operations
+from loadstone.model.figures import Blame, Criteria, IterationFigures, get_blame
 from loadstone.model.profile import Rigor
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 
@@ -28,11 +28,11 @@ LOST_SESSIONS_PCT = 1.0
 """Share of sessions that may wait at the end for an answer that can no longer be tolerable: as many as operations."""
 
 
-def checks(criteria: Criteria, figures: IterationFigures) -> tuple[Check, ...]:
+def apply_rules(criteria: Criteria, figures: IterationFigures) -> tuple[Check, ...]:
     """All rules applied to one iteration."""
     judged = tuple(_all(criteria, figures))
     fails = any(check.is_broken and check.weight is Weight.FAIL for check in judged)
-    return (*judged, *steadiness.checks(criteria, figures, fails))
+    return (*judged, *steadiness.check_steadiness(criteria, figures, fails))
 
 
 def _all(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
@@ -45,15 +45,15 @@ def _all(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     quality = [*_quality(criteria, figures), *_each(criteria, figures)]
     yield from quality
     yield _enough(criteria, figures, quality)
-    yield from if_disclosed(figures.is_disclosed, _lost_sessions(criteria, figures))
+    yield from withdraw_undisclosed(figures.is_disclosed, _lost_sessions(criteria, figures))
     yield from _audit(criteria, figures)
-    yield from if_disclosed(figures.is_disclosed, _errors(criteria, figures))
-    yield from own_limits.checks(criteria, figures)
-    yield from mix.checks(criteria, figures)
-    yield from counts.checks(criteria, figures)
+    yield from withdraw_undisclosed(figures.is_disclosed, _errors(criteria, figures))
+    yield from own_limits.check_own_limits(criteria, figures)
+    yield from mix.check_mix(criteria, figures)
+    yield from counts.check_counts(criteria, figures)
     yield from _weighted(criteria, figures)
     yield _warmed_up(criteria)
-    yield from driver.checks(criteria, figures)
+    yield from driver.check_driver(criteria, figures)
     yield from _conditional(figures)
     yield from _connections(criteria, figures)
 
@@ -62,7 +62,7 @@ def _of_tool(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """The rules of a load that a tool generates: it has no users whose mix and pauses are declared."""
     yield from _quality(criteria, figures)
     yield from _errors(criteria, figures)
-    yield from own_limits.checks(criteria, figures)
+    yield from own_limits.check_own_limits(criteria, figures)
     yield from driver.check_host(criteria, figures)
     yield from driver.check_guest_clock(criteria, figures)
 
@@ -75,7 +75,7 @@ def _steady_state(criteria: Criteria, figures: IterationFigures) -> Check:
     else:
         # The last interval may be cut by the clock's resolution.
         share = 100 * figures.steady_s / criteria.steady_s if criteria.steady_s else 0.0
-    check = at_least(CheckId.STEADY_STATE, share, 99.9, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
+    check = check_at_least(CheckId.STEADY_STATE, share, 99.9, "%", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
     return replace(check, outcome=Outcome.BROKEN) if not figures.completed else check
 
 
@@ -93,14 +93,14 @@ def _quality(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     ):
         share = 100 * count / max(1, requests)
         text = f"{detail}{_unsure(count, requests, limit)}"
-        yield at_least(name, share, limit, "%", Weight.FAIL, limits_source(criteria), text)
+        yield check_at_least(name, share, limit, "%", Weight.FAIL, describe_limits_source(criteria), text)
 
 
 def _unsure(count: int, total: int, limit_pct: float) -> str:
     """What is to be said of a share whose interval reaches beyond its limit."""
     if not total:
         return ""
-    low, high = (100 * end for end in share_interval(min(count, total), total))
+    low, high = (100 * end for end in compute_share_interval(min(count, total), total))
     return f"; not sure: 95 % interval {low:.3g} to {high:.3g} %" if low < limit_pct <= high else ""
 
 
@@ -111,17 +111,17 @@ def _each(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
         return
     shares = {operation.name: 100 * operation.good / (operation.requests + operation.overdue) for operation in counted}
     name, worst = min(shares.items(), key=lambda item: item[1])
-    source = limits_source(criteria)
-    yield at_least(CheckId.GOOD_SHARE_EACH, worst, criteria.each_share_pct, "%", Weight.FAIL, source, name)
+    source = describe_limits_source(criteria)
+    yield check_at_least(CheckId.GOOD_SHARE_EACH, worst, criteria.each_share_pct, "%", Weight.FAIL, source, name)
 
 
-def weighted_s(criteria: Criteria, figures: IterationFigures) -> float | None:
+def compute_weighted_s(criteria: Criteria, figures: IterationFigures) -> float | None:
     """The percentile of each kind's response times, weighted by the declared mix; None where operations are not judged
     each for itself, or one has no answer.
     """
     percentile = criteria.each_share_pct
     times = (
-        {operation.name: operation.response.at_most(percentile) for operation in figures.operations}
+        {operation.name: operation.response.get_at_most(percentile) for operation in figures.operations}
         if percentile
         else {}
     )
@@ -136,19 +136,19 @@ def weighted_s(criteria: Criteria, figures: IterationFigures) -> float | None:
 
 def _weighted(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """One figure for all kinds, for curves and comparisons: a kind may fail its own limit while this is kept."""
-    weighted = weighted_s(criteria, figures)
+    weighted = compute_weighted_s(criteria, figures)
     if weighted is None:
         return
     limit = sum(share * criteria.limits_s[name] for name, share in criteria.expected_shares.items())
     percentile = criteria.each_share_pct or 0.0
     used = {
-        operation.name: (operation.response.at_most(percentile) or 0.0) / criteria.limits_s[operation.name]
+        operation.name: (operation.response.get_at_most(percentile) or 0.0) / criteria.limits_s[operation.name]
         for operation in figures.operations
     }
     name = max(used, key=lambda name: used[name])
     detail = f"p{percentile:g}; {name} uses most of its limit, {100 * used[name]:.0f} %"
-    source = limits_source(criteria)
-    yield at_most(CheckId.WEIGHTED_PERCENTILE, weighted, limit, "s", Weight.NOTE, source, detail)
+    source = describe_limits_source(criteria)
+    yield check_at_most(CheckId.WEIGHTED_PERCENTILE, weighted, limit, "s", Weight.NOTE, source, detail)
 
 
 def _enough(criteria: Criteria, figures: IterationFigures, quality: list[Check]) -> Check:
@@ -157,14 +157,14 @@ def _enough(criteria: Criteria, figures: IterationFigures, quality: list[Check])
     A short run of tiles has few heartbeats by design; it is judged by the quality of all loads of a tile together.
     """
     limit_pct = max(criteria.good_share_pct, criteria.tolerable_share_pct)
-    least = least_operations(criteria)
+    least = compute_least_operations(criteria)
     detail = f"a limit of {limit_pct:g} % needs this many; use more sessions or a longer run"
     is_of_short_tile = criteria.id.tile is not None and criteria.rigor is not Rigor.FULL
     weight = Weight.NOTE if is_of_short_tile and figures.requests else Weight.INVALID
-    check = at_least(CheckId.ENOUGH, figures.requests, least, "operations", weight, WEB_WORKLOADS_SOURCE, detail)
+    check = check_at_least(CheckId.ENOUGH, figures.requests, least, "operations", weight, WEB_WORKLOADS_SOURCE, detail)
     has_failed = any(check.outcome is Outcome.BROKEN for check in quality)
     was_asked = figures.requests or any(operation.overdue for operation in figures.operations)
-    return withdrawn(check, "it did not pass anyway") if has_failed and was_asked else check
+    return withdraw_check(check, "it did not pass anyway") if has_failed and was_asked else check
 
 
 def _lost_sessions(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
@@ -172,33 +172,35 @@ def _lost_sessions(criteria: Criteria, figures: IterationFigures) -> Iterator[Ch
     if criteria.due is not None:
         return
     overdue = sum(operation.overdue for operation in figures.operations)
-    limit = most_by_chance(LOST_SESSIONS_PCT / 100 * criteria.sessions)
+    limit = compute_most_by_chance(LOST_SESSIONS_PCT / 100 * criteria.sessions)
     waiting = [operation.name for operation in figures.operations if operation.overdue]
     detail = f"of {criteria.sessions}; {LOST_SESSIONS_PCT:g} % and what chance adds{': ' if waiting else ''}"
     detail += ", ".join(waiting)
-    yield at_most(CheckId.LOST_SESSIONS, overdue, limit, "sessions", Weight.FAIL, WEB_WORKLOADS_SOURCE, detail)
+    yield check_at_most(CheckId.LOST_SESSIONS, overdue, limit, "sessions", Weight.FAIL, WEB_WORKLOADS_SOURCE, detail)
 
 
 def _audit(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """Whether the server holds what it acknowledged."""
     if figures.audit is not None:
-        yield from ledger.checks(figures.audit)
+        yield from ledger.check_ledger(figures.audit)
     elif criteria.audited:
         detail = "the stored data was not audited"
-        yield at_least(CheckId.AUDIT_MADE, 0, 1, "", Weight.INVALID, ledger.SOURCE, detail)
+        yield check_at_least(CheckId.AUDIT_MADE, 0, 1, "", Weight.INVALID, ledger.SOURCE, detail)
 
 
 def _errors(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
-    counts = {blame: sum(op.errors_of(blame) for op in figures.operations) for blame in Blame}
+    counts = {blame: sum(op.count_errors(blame) for op in figures.operations) for blame in Blame}
     kinds = {kind for op in figures.operations for kind in op.errors}
-    named = {blame: ", ".join(sorted(kind for kind in kinds if blame_of(kind) is blame)) for blame in Blame}
+    named = {blame: ", ".join(sorted(kind for kind in kinds if get_blame(kind) is blame)) for blame in Blame}
     wrong, share = counts[Blame.VALIDATION], 100 * counts[Blame.TRANSPORT] / max(1, figures.requests)
     detail = named[Blame.VALIDATION]
     if criteria.own.errors_pct is None:
-        yield at_most(CheckId.VALIDATION_ERRORS, wrong, 0, "errors", Weight.FAIL, PUBLISHED, detail)
-        yield at_most(CheckId.UNANSWERED, share, ERROR_SHARE_PCT, "%", Weight.FAIL, PUBLISHED, named[Blame.TRANSPORT])
+        yield check_at_most(CheckId.VALIDATION_ERRORS, wrong, 0, "errors", Weight.FAIL, PUBLISHED_SOURCE, detail)
+        yield check_at_most(
+            CheckId.UNANSWERED, share, ERROR_SHARE_PCT, "%", Weight.FAIL, PUBLISHED_SOURCE, named[Blame.TRANSPORT]
+        )
     driver_errors = counts[Blame.DRIVER]
-    yield at_most(
+    yield check_at_most(
         CheckId.DRIVER_ERRORS, driver_errors, 0, "errors", Weight.INVALID, WEB_WORKLOADS_SOURCE, named[Blame.DRIVER]
     )
 
@@ -206,10 +208,12 @@ def _errors(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
 def _warmed_up(criteria: Criteria) -> Check:
     lead_s = criteria.ramp_up_s + criteria.warm_up_s
     detail = "ramp-up and warm-up against the longest operation"
-    check = at_least(CheckId.LEAD, lead_s, criteria.longest_operation_s, "s", Weight.INVALID, PUBLISHED, detail)
+    check = check_at_least(
+        CheckId.LEAD, lead_s, criteria.longest_operation_s, "s", Weight.INVALID, PUBLISHED_SOURCE, detail
+    )
     if criteria.rigor == Rigor.FULL or check.outcome is Outcome.KEPT:
         return check
-    return withdrawn(check, "shorter, but users began part-way through their visits")
+    return withdraw_check(check, "shorter, but users began part-way through their visits")
 
 
 def _conditional(figures: IterationFigures) -> Iterator[Check]:
@@ -217,7 +221,7 @@ def _conditional(figures: IterationFigures) -> Iterator[Check]:
     if conditional:
         honoured = 100 * sum(operation.not_modified for operation in figures.operations) / conditional
         detail = "a server may ignore the condition, but then sends more bytes"
-        yield at_least(CheckId.CONDITIONAL_HONOURED, honoured, 99, "%", Weight.NOTE, PUBLISHED, detail)
+        yield check_at_least(CheckId.CONDITIONAL_HONOURED, honoured, 99, "%", Weight.NOTE, PUBLISHED_SOURCE, detail)
 
 
 def _connections(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
@@ -226,15 +230,17 @@ def _connections(criteria: Criteria, figures: IterationFigures) -> Iterator[Chec
     if trailing:
         most = (criteria.own.errors_pct or 0.0) / 100 * figures.requests
         detail = "they arrived before the next request; browsers drop them and the connection"
-        yield at_most(CheckId.TRAILING, trailing, most, "answers", Weight.FAIL, WEB_WORKLOADS_SOURCE, detail)
+        yield check_at_most(CheckId.TRAILING, trailing, most, "answers", Weight.FAIL, WEB_WORKLOADS_SOURCE, detail)
     further = figures.connections.further_sources
     if further:
         detail = "to a server on this host, which may see a user under several addresses"
-        yield at_most(CheckId.FURTHER_SOURCES, further, 0, "connections", Weight.NOTE, WEB_WORKLOADS_SOURCE, detail)
+        yield check_at_most(
+            CheckId.FURTHER_SOURCES, further, 0, "connections", Weight.NOTE, WEB_WORKLOADS_SOURCE, detail
+        )
     late = figures.connections.connected_late
     if late:
         detail = "the kernel repeated the request: the listener's queue was full, or packets were lost"
-        yield at_most(CheckId.ACCEPTED_LATE, late, 0, "connections", Weight.NOTE, WEB_WORKLOADS_SOURCE, detail)
+        yield check_at_most(CheckId.ACCEPTED_LATE, late, 0, "connections", Weight.NOTE, WEB_WORKLOADS_SOURCE, detail)
 
 
 def _resent(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
@@ -245,6 +251,6 @@ def _resent(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     if not resent:
         return
     share_pct = ERROR_SHARE_PCT if criteria.own.errors_pct is None else criteria.own.errors_pct
-    most = most_by_chance(share_pct / 100 * sent) if share_pct else 0
+    most = compute_most_by_chance(share_pct / 100 * sent) if share_pct else 0
     detail = f"of {sent} sent; {share_pct:g} % as of errors, and what chance adds"
-    yield at_most(CheckId.RESENT, resent, most, "requests", Weight.FAIL, WEB_WORKLOADS_SOURCE, detail)
+    yield check_at_most(CheckId.RESENT, resent, most, "requests", Weight.FAIL, WEB_WORKLOADS_SOURCE, detail)

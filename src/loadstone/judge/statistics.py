@@ -14,11 +14,11 @@ import scipy
 
 CONFIDENCE_LEVEL = 0.95
 """Confidence of all intervals; tests are made at one less this."""
-POWER = 0.9
+PAIRED_POWER = 0.9
 """Chance to find a difference that a study is said to see."""
 UPPER = 0.8
 """How surely the pairs that a study is told to make are enough."""
-MOST_PAIRS = 1000
+MOST_PAIRS_NEEDED = 1000
 """More pairs are recommended to nobody."""
 MOST_TRIED_PAIRS, TRIED = 10, 2000
 """Up to so many pairs what a test sees is found by trying it so often."""
@@ -42,22 +42,22 @@ class Summary:
         return 100 * self.sd / abs(self.mean) if self.sd is not None and self.mean else None
 
 
-def summary(values: Sequence[float]) -> Summary:
+def summarize(values: Sequence[float]) -> Summary:
     """Mean, spread and interval; at least one value."""
     mean = float(np.mean(values))
     if len(values) < 2:
         return Summary(len(values), mean, None, None, None)
     sd = float(np.std(values, ddof=1))
-    half = sd / math.sqrt(len(values)) * t_quantile(len(values) - 1)
+    half = sd / math.sqrt(len(values)) * compute_t_quantile(len(values) - 1)
     return Summary(len(values), mean, sd, mean - half, mean + half)
 
 
-def t_quantile(freedom: float) -> float:
+def compute_t_quantile(freedom: float) -> float:
     """The factor of a two-sided interval."""
     return float(scipy.special.stdtrit(freedom, (1 + CONFIDENCE_LEVEL) / 2))
 
 
-def least_for_drift(tests: int) -> int:
+def compute_least_for_drift(tests: int) -> int:
     """Values from which a series that only rises can be told from chance, corrected for asking about so many."""
     count = 4
     while tests * 2 / math.factorial(count) > 1 - CONFIDENCE_LEVEL:
@@ -65,14 +65,14 @@ def least_for_drift(tests: int) -> int:
     return count
 
 
-def drift(values: Sequence[float]) -> float | None:
+def compute_drift_p(values: Sequence[float]) -> float | None:
     """p-value of no trend over the series (Kendall's tau, exact for short series); None below four values."""
     if len(values) < 4 or len(set(values)) < 2:
         return None
     return float(scipy.stats.kendalltau(range(len(values)), values).pvalue)
 
 
-def outlier(values: Sequence[float]) -> tuple[int, float] | None:
+def find_outlier(values: Sequence[float]) -> tuple[int, float] | None:
     """The place of the value farthest from the mean, and the chance of one so far in a normal series (Grubbs 1969).
 
     None below four values, and where all are the same. An outlier is to be named, never dropped.
@@ -91,13 +91,13 @@ def outlier(values: Sequence[float]) -> tuple[int, float] | None:
     return place, min(1.0, 2 * count * float(scipy.special.stdtr(count - 2, -t)))
 
 
-def heavy_outlier(values: Sequence[float]) -> tuple[int, float] | None:
+def find_heavy_outlier(values: Sequence[float]) -> tuple[int, float] | None:
     """The place of the value farthest from the mean, and the chance of one so far in a series with heavy tails, of
     Student's t with `TAIL_FREEDOM` degrees: runs on a shared machine scatter so, and then have far values as a rule.
 
     None below four values, and where all are the same.
     """
-    suspect = outlier(values)
+    suspect = find_outlier(values)
     if suspect is None:
         return None
     place = suspect[0]
@@ -148,7 +148,7 @@ class Difference:
         return 100 * max(abs(self.low - 1), abs(self.high - 1))
 
 
-def difference(pairs: Sequence[tuple[float, float]]) -> Difference | None:
+def estimate_difference(pairs: Sequence[tuple[float, float]]) -> Difference | None:
     """Compares figures measured in pairs (a, b) by their logarithms; None where a figure is not above 0.
 
     The test permutes A and B within each pair: were they the same, each pair's sign would be a toss of a coin. Its
@@ -178,37 +178,41 @@ def _seen_pct(sd: float, pairs: int) -> float | None:
     """None with too few pairs for any finding."""
     if 2.0 ** (1 - pairs) > 1 - CONFIDENCE_LEVEL:
         return None
-    return 100 * math.expm1(seen_scatters(pairs) * sd)
+    return 100 * math.expm1(compute_seen_scatters(pairs) * sd)
 
 
 @cache
-def seen_scatters(pairs: int) -> float:
+def compute_seen_scatters(pairs: int) -> float:
     """The mean difference, in standard deviations of a pair's, that the test of so many pairs finds with a chance of
     `POWER`: of few by trying it on drawn ones, of more by Student's t, which it is then as powerful as.
     """
     if pairs > MOST_TRIED_PAIRS:
-        return (t_quantile(pairs - 1) + float(scipy.special.stdtrit(pairs - 1, POWER))) / math.sqrt(pairs)
+        return (compute_t_quantile(pairs - 1) + float(scipy.special.stdtrit(pairs - 1, PAIRED_POWER))) / math.sqrt(
+            pairs
+        )
     drawn = np.random.default_rng(1).standard_normal((TRIED, pairs))
     signs = _signs(pairs)
 
     def lacks(shift: float) -> float:
         logs = drawn + shift
         chances = np.mean(np.abs(logs @ signs.T) >= np.abs(logs.sum(axis=1))[:, None] - 1e-12, axis=1)
-        return POWER - float(np.mean(chances <= 1 - CONFIDENCE_LEVEL))
+        return PAIRED_POWER - float(np.mean(chances <= 1 - CONFIDENCE_LEVEL))
 
     return float(scipy.optimize.brentq(lacks, 0.0, 10.0, xtol=0.01))
 
 
-def pairs_needed(seen_pct: float, pairs: int, pct: float) -> int | None:
+def estimate_pairs_needed(seen_pct: float, pairs: int, pct: float) -> int | None:
     """Pairs that find a difference of `pct` percent with a chance of `POWER`, as far as can be said after `pairs` that
     find one of `seen_pct`; None where more than `MOST_PAIRS` are.
 
     So few pairs may scatter less than others will: reckoned is with the upper 80 % limit of their standard deviation
     (Browne 1995, Statistics in Medicine 14, 1933).
     """
-    sd = math.log1p(seen_pct / 100) / seen_scatters(pairs)
+    sd = math.log1p(seen_pct / 100) / compute_seen_scatters(pairs)
     most = sd * math.sqrt((pairs - 1) / float(scipy.special.chdtri(pairs - 1, UPPER)))
-    enough = (n for n in range(pairs, MOST_PAIRS + 1) if 100 * math.expm1(seen_scatters(n) * most) <= pct)
+    enough = (
+        n for n in range(pairs, MOST_PAIRS_NEEDED + 1) if 100 * math.expm1(compute_seen_scatters(n) * most) <= pct
+    )
     return next(enough, None)
 
 
@@ -233,7 +237,7 @@ def _typical(logs: np.ndarray) -> tuple[float | None, float | None]:
     return (float(means[k - 1]), float(means[-k])) if k >= 1 else (None, None)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def correct_by_holm(p_values: Sequence[float]) -> list[float]:
     """p-values of several tests made together, corrected so that any false finding is rare (Holm 1979)."""
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     corrected, worst = [0.0] * len(p_values), 0.0
@@ -243,7 +247,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def least_for_unpaired(tests: int) -> int:
+def compute_least_for_unpaired(tests: int) -> int:
     """Values of each side from which two that lie wholly apart can be told from chance, corrected for so many tests."""
     count = 2
     while tests * 2 / math.comb(2 * count, count) > 1 - CONFIDENCE_LEVEL:
@@ -251,7 +255,7 @@ def least_for_unpaired(tests: int) -> int:
     return count
 
 
-def unpaired(a: Sequence[float], b: Sequence[float]) -> float:
+def compute_unpaired_p(a: Sequence[float], b: Sequence[float]) -> float:
     """p-value of equal means by permuting all values over the two groups: all ways up to a limit, else that many drawn.
 
     Both groups need a value.
@@ -275,7 +279,7 @@ def _permuted(a: Sequence[float], b: Sequence[float], alternative: str) -> float
     return float(result.pvalue)
 
 
-def paired_rise(pairs: Sequence[tuple[float, float]]) -> float:
+def compute_paired_rise_p(pairs: Sequence[tuple[float, float]]) -> float:
     """p-value of B not being above A, by permuting A and B within each pair (a, b); 1 without a rise. Takes zeros."""
     differences = np.array([b - a for a, b in pairs], float)
     if not len(differences) or float(np.sum(differences)) <= 0:
@@ -287,7 +291,7 @@ def paired_rise(pairs: Sequence[tuple[float, float]]) -> float:
     )
 
 
-def paired_apart(pairs: Sequence[tuple[float, float]]) -> float | None:
+def compute_paired_p(pairs: Sequence[tuple[float, float]]) -> float | None:
     """p-value of no difference between A and B, by permuting within each pair (a, b); None without any."""
     if not pairs:
         return None
@@ -296,14 +300,14 @@ def paired_apart(pairs: Sequence[tuple[float, float]]) -> float | None:
     return float(np.mean(sums >= abs(np.sum(differences)) - 1e-12 * np.sum(np.abs(differences))))
 
 
-def unpaired_rise(a: Sequence[float], b: Sequence[float]) -> float:
+def compute_unpaired_rise_p(a: Sequence[float], b: Sequence[float]) -> float:
     """p-value of B not being above A, by permuting all values over the two groups; 1 without a rise. Takes zeros."""
     if not a or not b or float(np.mean(b)) <= float(np.mean(a)):
         return 1.0
     return _permuted(a, b, "less")
 
 
-def fewer_of(passed_a: int, runs_a: int, passed_b: int, runs_b: int) -> float:
+def compute_fewer_passes_p(passed_a: int, runs_a: int, passed_b: int, runs_b: int) -> float:
     """p-value of B not passing a smaller share of its runs than A (Fisher's exact test, one-sided)."""
     table = [[passed_a, runs_a - passed_a], [passed_b, runs_b - passed_b]]
     return float(scipy.stats.fisher_exact(table, alternative="greater").pvalue)
@@ -322,21 +326,21 @@ class GroupRatio:
 
 FARTHEST = 1e3
 """Largest ratio that is looked at."""
-STEPS = 40
+BISECTION_STEPS = 40
 """Halvings of what lies between; the interval is exact to a billionth of that."""
 
 
-def ratio_of_groups(a: Sequence[float], b: Sequence[float], tests: int = 1) -> GroupRatio | None:
+def estimate_group_ratio(a: Sequence[float], b: Sequence[float], tests: int = 1) -> GroupRatio | None:
     """Compares two series by their logarithms, corrected for asking so often; None where a figure is not above 0."""
     if not a or not b or min(*a, *b) <= 0:
         return None
     first, second = np.log(a), np.log(b)
     shift = float(np.mean(second) - np.mean(first))
-    if min(len(a), len(b)) < least_for_unpaired(tests):
+    if min(len(a), len(b)) < compute_least_for_unpaired(tests):
         return GroupRatio(math.exp(shift), None, None)
 
     def is_refused(shift: float) -> bool:
-        return unpaired([*first], [*(second - shift)]) <= (1 - CONFIDENCE_LEVEL) / tests
+        return compute_unpaired_p([*first], [*(second - shift)]) <= (1 - CONFIDENCE_LEVEL) / tests
 
     low, high = (_edge(is_refused, shift, way * math.log(FARTHEST)) for way in (-1, 1))
     return GroupRatio(math.exp(shift), math.exp(low), math.exp(high))
@@ -347,7 +351,7 @@ def _edge(is_refused: Callable[[float], bool], inside: float, outside: float) ->
     outside += inside
     if not is_refused(outside):
         return outside
-    for _ in range(STEPS):
+    for _ in range(BISECTION_STEPS):
         middle = (inside + outside) / 2
         inside, outside = (inside, middle) if is_refused(middle) else (middle, outside)
     return outside

@@ -14,15 +14,15 @@ from typing import TypeVar
 import numpy as np
 import scipy
 
-from loadstone.judge.check import WEB_WORKLOADS_SOURCE, at_most
+from loadstone.judge.check import WEB_WORKLOADS_SOURCE, check_at_most
 from loadstone.model.figures import Criteria, IterationFigures, Second
-from loadstone.model.numbers import milliseconds, number, three_digits
+from loadstone.model.numbers import format_milliseconds, format_number, format_three_digits
 from loadstone.model.records.check import Check, CheckId, Weight
 
 STEADINESS_LEVEL = 1e-4
 """Chance of each test at most, were figures normal and neighbours as alike as they are found to be (measured:
 docs/evidence/trust.md)."""
-LEAST_SECONDS, FEWEST_GROUPS, MOST_GROUPS, GROUP_SECONDS = 8, 10, 20, 3
+LEAST_SECONDS, FEWEST_GROUPS, STEADINESS_MOST_GROUPS, GROUP_SECONDS = 8, 10, 20, 3
 """Seconds of a window that is tested; groups of them, fewer of short windows, so that neighbours are less alike."""
 LEAST_ANSWERS = 100
 """Right answers of a window that is tested."""
@@ -42,7 +42,7 @@ EVEN_ARRIVALS = 1.01
 """Dispersion of arrivals at most where response times are tested: bursts of users are no change of the system."""
 
 
-def checks(criteria: Criteria, figures: IterationFigures, fails: bool) -> Iterator[Check]:
+def check_steadiness(criteria: Criteria, figures: IterationFigures, fails: bool) -> Iterator[Check]:
     """Whether the window is fit to be summed up by one figure; a run that fails anyway is told of it alone.
 
     Nothing is said of loads that change by declaration, of tiles, of short windows, and of few answers.
@@ -56,9 +56,11 @@ def checks(criteria: Criteria, figures: IterationFigures, fails: bool) -> Iterat
     factor = max((change.shift.factor for change in changes if change.is_grave or not is_grave), default=1.0)
     detail = "; ".join(change.in_words for change in changes) or "no more than chance explains"
     if not changes or (is_grave and not fails):
-        yield at_most(CheckId.STEADY, factor, LIMIT_FACTOR, "times", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
+        yield check_at_most(CheckId.STEADY, factor, LIMIT_FACTOR, "times", Weight.INVALID, WEB_WORKLOADS_SOURCE, detail)
     else:
-        yield at_most(CheckId.STEADY_SAID, factor, SAID_FACTOR, "times", Weight.NOTE, WEB_WORKLOADS_SOURCE, detail)
+        yield check_at_most(
+            CheckId.STEADY_SAID, factor, SAID_FACTOR, "times", Weight.NOTE, WEB_WORKLOADS_SOURCE, detail
+        )
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class SteadinessChange:
 def _changes(criteria: Criteria, figures: IterationFigures) -> Iterator[SteadinessChange | None]:
     """The changes of response time, bytes an answer and throughput, where each can be tested."""
     seconds = figures.seconds
-    longest_s = figures.response.at_most(99.0)
+    longest_s = figures.response.get_at_most(99.0)
     lead_s = criteria.ramp_up_s + criteria.warm_up_s
     if longest_s is None or LEAD_SHARE * longest_s > lead_s:
         return  # at first only the shortest operations have ended
@@ -109,11 +111,13 @@ def _response(seconds: Sequence[Second]) -> SteadinessChange | None:
     if len(groups) < LEAST_SECONDS:
         return None
     sums = [(sum((second.mean_s or 0.0) * second.answered for second in group), group) for group in groups]
-    shift = shift_of([total_s / sum(second.answered for second in group) for total_s, group in sums], _lengths(groups))
+    shift = find_shift(
+        [total_s / sum(second.answered for second in group) for total_s, group in sums], _lengths(groups)
+    )
     if shift is None or shift.factor < SAID_FACTOR:
         return None
     is_grave = shift.factor >= LIMIT_FACTOR and abs(shift.after - shift.before) >= LEAST_SLOWER_S
-    levels = f"from {milliseconds(shift.before)} to {milliseconds(shift.after)}"
+    levels = f"from {format_milliseconds(shift.before)} to {format_milliseconds(shift.after)}"
     return SteadinessChange(shift, is_grave, f"mean response time went {levels}{_when(shift)}")
 
 
@@ -122,12 +126,12 @@ def _bytes(seconds: Sequence[Second]) -> SteadinessChange | None:
     known = [(second.bytes_share, second.length_s) for second in seconds if second.bytes_share]
     if len(known) < LEAST_SECONDS:
         return None
-    groups = _groups(known, MOST_GROUPS)
+    groups = _groups(known, STEADINESS_MOST_GROUPS)
     means = [sum(share for share, _ in group) / len(group) for group in groups]
-    shift = shift_of(means, [sum(length_s for _, length_s in group) for group in groups])
+    shift = find_shift(means, [sum(length_s for _, length_s in group) for group in groups])
     if shift is None or shift.factor < SAID_FACTOR:
         return None
-    levels = f"from {number(100 * shift.before)} to {number(100 * shift.after)} % of their mean"
+    levels = f"from {format_number(100 * shift.before)} to {format_number(100 * shift.after)} % of their mean"
     return SteadinessChange(shift, shift.factor >= LIMIT_FACTOR, f"bytes of an operation went {levels}{_when(shift)}")
 
 
@@ -136,10 +140,10 @@ def _throughput(seconds: Sequence[Second]) -> SteadinessChange | None:
     rates = [sum(second.answered for second in group) / sum(second.length_s for second in group) for group in groups]
     # A group without any answer counts as half an answer: its logarithm would be lost.
     rates = [rate or 0.5 / length_s for rate, length_s in zip(rates, _lengths(groups), strict=True)]
-    shift = shift_of(rates, _lengths(groups))
+    shift = find_shift(rates, _lengths(groups))
     if shift is None or shift.factor < SAID_FACTOR:
         return None
-    levels = f"from {three_digits(shift.before)} to {three_digits(shift.after)} operations/s"
+    levels = f"from {format_three_digits(shift.before)} to {format_three_digits(shift.after)} operations/s"
     return SteadinessChange(shift, shift.factor >= LIMIT_FACTOR, f"throughput went {levels}{_when(shift)}")
 
 
@@ -167,8 +171,8 @@ def _when(shift: Shift) -> str:
     if shift.at_s is None:
         return " over the window"
     if shift.until_s is None:
-        return f" {number(shift.at_s)} s after the window began"
-    return f" from second {number(shift.at_s)} to {number(shift.until_s)} of the window"
+        return f" {format_number(shift.at_s)} s after the window began"
+    return f" from second {format_number(shift.at_s)} to {format_number(shift.until_s)} of the window"
 
 
 T = TypeVar("T")
@@ -176,7 +180,7 @@ T = TypeVar("T")
 
 def _groups(items: Sequence[T], most: int = 0) -> list[Sequence[T]]:
     """The items in order, in groups of about one size: at most `most`, or as many as seconds are far enough apart."""
-    most = most or min(MOST_GROUPS, max(FEWEST_GROUPS, len(items) // GROUP_SECONDS))
+    most = most or min(STEADINESS_MOST_GROUPS, max(FEWEST_GROUPS, len(items) // GROUP_SECONDS))
     count = min(most, len(items))
     ends = [round(index * len(items) / count) for index in range(count + 1)]
     return [items[begin:end] for begin, end in pairwise(ends)]
@@ -186,7 +190,7 @@ def _lengths(groups: Sequence[Sequence[Second]]) -> list[float]:
     return [sum(second.length_s for second in group) for group in groups]
 
 
-def shift_of(values: Sequence[float], lengths_s: Sequence[float]) -> Shift | None:
+def find_shift(values: Sequence[float], lengths_s: Sequence[float]) -> Shift | None:
     """The change that explains most of a series of values above 0; None where chance may.
 
     Five shapes are held against a constant: a line, a parabola, two levels, another level for a while, and two lines

@@ -9,7 +9,7 @@ from loadstone.judge import consolidation as tiles
 from loadstone.judge import score as web
 from loadstone.judge.audits import PrintedFigure, audit_tile
 from loadstone.judge.printed_tiles import audit_entries
-from loadstone.judge.tiles import StoredTile, maxima_of, record_score
+from loadstone.judge.tiles import StoredTile, get_maxima, record_score
 from loadstone.model.errors import UsageError
 from loadstone.model.records.result import Result
 from loadstone.model.records.verdict import TilesScore, TilesVerdict, Verdict
@@ -58,7 +58,7 @@ class RankedSystem:
 
 def score_printed(name: str, stored: Sequence[StoredTile], maxima: tiles.Maxima) -> SystemScore:
     """Scores the tiles of a printed table and audits its rows."""
-    scored = tiles.consolidation([tile.tile for tile in stored], maxima)
+    scored = tiles.score_tiles([tile.tile for tile in stored], maxima)
     score = record_score(stored, scored, maxima)
     audits = tuple(audit for tile in stored for audit in audit_tile(tile.number, tile.groups, tile.tile, maxima))
     return replace(_score_tiles(name, score), audits=audits)
@@ -72,7 +72,7 @@ def score_result(name: str, result: Result) -> SystemScore:
         return score if result.manifest.imported is None else _as_printed(score, result)
     if verdict is not None and verdict.index is not None:
         loads = ", ".join(f"{workload.id.label} {workload.criteria.load_in_words}" for workload in result.workloads)
-        return SystemScore(name, web.NAME, verdict.index.value, loads, verdict=verdict.whole)
+        return SystemScore(name, web.WEB_INDEX_NAME, verdict.index.value, loads, verdict=verdict.whole)
     raise UsageError(
         f"{name} has no score. A score needs a run of tiles, or a run in which banking, shopping and support pass."
     )
@@ -86,7 +86,7 @@ def _take_sealed(name: str, sealed: TilesVerdict, verdict: Verdict) -> SystemSco
 def _as_printed(score: SystemScore, result: Result) -> SystemScore:
     """Returns the score of an imported table, which was not measured here, with its audits."""
     verdict = None if score.verdict is Verdict.PASS else score.verdict
-    return replace(score, verdict=verdict, audits=audit_entries(result.manifest.tiles, maxima_of(result)))
+    return replace(score, verdict=verdict, audits=audit_entries(result.manifest.tiles, get_maxima(result)))
 
 
 def _score_tiles(name: str, score: TilesScore) -> SystemScore:
@@ -94,7 +94,7 @@ def _score_tiles(name: str, score: TilesScore) -> SystemScore:
     app, web_rate, mail = (f"{value:.2f}" for value in (score.maxima.app, score.maxima.web, score.maxima.mail))
     return SystemScore(
         name=name,
-        kind=f"{tiles.NAME} (maxima: app {app}, web {web_rate}, mail {mail} /s)",
+        kind=f"{tiles.CONSOLIDATION_SCORE_NAME} (maxima: app {app}, web {web_rate}, mail {mail} /s)",
         score=score.score,
         size=f"{tiles.MACHINES_PER_TILE * len(score.tiles)} machines",
         qos_pct=score.qos_pct,

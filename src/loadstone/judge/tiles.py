@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
-from loadstone.judge.check import at_least, at_most
-from loadstone.judge.consolidation import Consolidation, Maxima, TileFigures, consolidation, scatter
-from loadstone.judge.placement import LEAST, compared_figures, findings, parity, reach
+from loadstone.judge.check import check_at_least, check_at_most
+from loadstone.judge.consolidation import Consolidation, Maxima, TileFigures, estimate_scatter, score_tiles
+from loadstone.judge.placement import LEAST_GROUP_TILES, collect_figures, compare_groups, compute_reach, group_by_parity
 from loadstone.judge.printed_tiles import check_printed, read_printed
-from loadstone.judge.usage import host_usage
+from loadstone.judge.usage import compute_host_usage
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import IterationFigures, OperationFigures
 from loadstone.model.records.check import Check, CheckId, Weight
@@ -20,8 +20,8 @@ from loadstone.model.records.verdict import (
     TileRecord,
     TilesScore,
     TilesVerdict,
-    reasons_of,
-    verdict_on,
+    conclude_verdict,
+    list_reasons,
 )
 from loadstone.model.records.workload_id import LoadPhase, TileLoadKind
 from loadstone.model.tile import IDLE_S
@@ -52,7 +52,7 @@ class StoredTile:
     groups: dict[str, str] = field(default_factory=dict)
 
 
-def tiles_of(result: Result) -> list[StoredTile]:
+def list_tiles(result: Result) -> list[StoredTile]:
     """The tiles of a run, with rates of nothing where nothing was measured; raises UsageError when it has none."""
     return [
         StoredTile(entry.number, entry.pct_load, _figures_of(result, entry), dict(entry.groups))
@@ -65,7 +65,7 @@ def _figures_of(result: Result, entry: TileEntry) -> TileFigures:
     return read_printed(entry.printed) if entry.printed else _measured(result, entry.number)
 
 
-def maxima_of(result: Result) -> Maxima:
+def get_maxima(result: Result) -> Maxima:
     """The maxima of the profile that a run was made with; raises UsageError when it has none."""
     tile = result.manifest.tile
     if tile is None:
@@ -75,17 +75,17 @@ def maxima_of(result: Result) -> Maxima:
 
 def judge_tiles(result: Result) -> TilesVerdict:
     """Score, quality, common rules and placement of a run of tiles; raises UsageError for another run."""
-    tiles, maxima = tiles_of(result), maxima_of(result)
+    tiles, maxima = list_tiles(result), get_maxima(result)
     rates = [stored.tile for stored in tiles]
-    scored = consolidation(rates, maxima)
+    scored = score_tiles(rates, maxima)
     is_printed = result.manifest.imported is not None
     checks = tuple(check_printed(result.manifest.tiles, maxima) if is_printed else _checks(result))
     return TilesVerdict(
         **vars(record_score(tiles, scored, maxima)),
-        verdict=verdict_on(checks),
+        verdict=conclude_verdict(checks),
         checks=checks,
-        reasons=reasons_of(checks),
-        score_error=scatter(rates, maxima, result.manifest.profile.steady_s),
+        reasons=list_reasons(checks),
+        score_error=estimate_scatter(rates, maxima, result.manifest.profile.steady_s),
         placement=tuple(_placement(tiles, scored)),
         power=tuple(_power(result.manifest.power, float(scored.score))),
     )
@@ -134,7 +134,7 @@ def _measured(result: Result, number: int) -> TileFigures:
 
 
 def _figures(result: Result, number: int, kind: TileLoadKind) -> IterationFigures | None:
-    workload = result.of_tile(number, kind)
+    workload = result.find_tile_load(number, kind)
     return None if workload is None else workload.iterations[0].figures
 
 
@@ -182,14 +182,16 @@ def _placement(tiles: Sequence[StoredTile], scored: Consolidation) -> Iterator[G
     full = [index for index, stored in enumerate(tiles) if stored.pct_load == 100]
     if len(full) < LEAST_FOR_PLACEMENT:
         return
-    compared = compared_figures([stored.tile for stored in tiles], scored)
+    compared = collect_figures([stored.tile for stored in tiles], scored)
     values = {name: [series[index] for index in full] for name, series in compared.items()}
-    groupings = {"parity": parity([tiles[index].number for index in full])}
+    groupings = {"parity": group_by_parity([tiles[index].number for index in full])}
     for name in sorted({name for index in full for name in tiles[index].groups}):
         groupings[name] = [tiles[index].groups.get(name, "none") for index in full]
     for grouping, groups in groupings.items():
-        if len(set(groups)) > 1 and min(map(groups.count, groups)) >= LEAST:
-            yield GroupingFindings(grouping, tuple(findings(groups, values)), reach(groups, values).in_words)
+        if len(set(groups)) > 1 and min(map(groups.count, groups)) >= LEAST_GROUP_TILES:
+            yield GroupingFindings(
+                grouping, tuple(compare_groups(groups, values)), compute_reach(groups, values).in_words
+            )
 
 
 def _checks(result: Result) -> Iterator[Check]:
@@ -200,12 +202,14 @@ def _checks(result: Result) -> Iterator[Check]:
     if windows:
         spread_s = max(max(edge) - min(edge) for edge in zip(*windows, strict=True))
         detail = f"{len(windows)} workloads in one window of {windows[0][1] - windows[0][0]:.0f} s"
-        yield at_most(CheckId.WINDOWS_APART, spread_s, WINDOW_S, "s", Weight.INVALID, CONSOLIDATION_SOURCE, detail)
+        yield check_at_most(
+            CheckId.WINDOWS_APART, spread_s, WINDOW_S, "s", Weight.INVALID, CONSOLIDATION_SOURCE, detail
+        )
     yield from _host(result)
     yield _sampled(result)
     missing = [workload.id.label for workload in loaded if not _is_whole_at_start(workload)]
     name = CheckId.NOT_AT_FULL_LOAD
-    yield at_most(name, len(missing), 0, "workloads", Weight.INVALID, CONSOLIDATION_SOURCE, ", ".join(missing))
+    yield check_at_most(name, len(missing), 0, "workloads", Weight.INVALID, CONSOLIDATION_SOURCE, ", ".join(missing))
 
 
 def _power_sampled(result: Result) -> Iterator[Check]:
@@ -219,7 +223,7 @@ def _power_sampled(result: Result) -> Iterator[Check]:
             rule = f"power samples of the {meter.scope}, {phase}"
             detail = meter.trouble or meter.about
             least = max(1, math.floor(SAMPLED * seconds))
-            yield at_least(
+            yield check_at_least(
                 CheckId.POWER_SAMPLES, count, least, "", Weight.INVALID, CONSOLIDATION_SOURCE, detail, title=rule
             )
 
@@ -227,11 +231,11 @@ def _power_sampled(result: Result) -> Iterator[Check]:
 def _host(result: Result) -> Iterator[Check]:
     """How busy the host was, drivers included where they share it: a host without a spare moment is worth knowing."""
     samples = next((workload.iterations[0].steady_samples for workload in result.workloads if workload.iterations), [])
-    usage, cores = host_usage(samples), result.manifest.host.cores_usable
+    usage, cores = compute_host_usage(samples), result.manifest.host.cores_usable
     if usage and cores:
         busy = 100 * sum(usage.get(f"{mode}_cores", 0.0) for mode in ("user", "system", "steal")) / cores
         detail = f"of {cores} cores, drivers and all else that runs there included"
-        yield at_most(CheckId.HOST_BUSY, busy, BUSY_PCT, "%", Weight.NOTE, CONSOLIDATION_SOURCE, detail)
+        yield check_at_most(CheckId.HOST_BUSY, busy, BUSY_PCT, "%", Weight.NOTE, CONSOLIDATION_SOURCE, detail)
 
 
 def _sampled(result: Result) -> Check:
@@ -243,7 +247,7 @@ def _sampled(result: Result) -> Check:
         if not any(_counts(kind, operation) for operation in _operations(_figures(result, entry.number, kind)))
     ]
     detail = f"{', '.join(empty)}: counted as 0" if empty else ""
-    return at_most(CheckId.QUALITY_UNSAMPLED, len(empty), 0, "", Weight.INVALID, CONSOLIDATION_SOURCE, detail)
+    return check_at_most(CheckId.QUALITY_UNSAMPLED, len(empty), 0, "", Weight.INVALID, CONSOLIDATION_SOURCE, detail)
 
 
 def _counts(kind: TileLoadKind, operation: OperationFigures) -> bool:
@@ -253,7 +257,7 @@ def _counts(kind: TileLoadKind, operation: OperationFigures) -> bool:
 
 def _died_parts(result: Result) -> Check:
     reason, died = result.manifest.reason, len(result.manifest.troubles)
-    return at_most(CheckId.PARTS_DIED, died or bool(reason), 0, "", Weight.INVALID, CONSOLIDATION_SOURCE, reason)
+    return check_at_most(CheckId.PARTS_DIED, died or bool(reason), 0, "", Weight.INVALID, CONSOLIDATION_SOURCE, reason)
 
 
 def _window(workload: WorkloadResult) -> tuple[float, float] | None:

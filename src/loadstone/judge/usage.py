@@ -27,20 +27,20 @@ CPU_GROUPS = {
 }
 
 
-def host_usage(samples: Sequence[Sample]) -> dict[str, float]:
+def compute_host_usage(samples: Sequence[Sample]) -> dict[str, float]:
     """CPU in cores by mode, memory in bytes, swap, disk and network a second, disk service time in milliseconds."""
     return _view(samples)
 
 
-def inside_usage(samples: Sequence[Sample], machine: str) -> dict[str, float]:
+def compute_inside_usage(samples: Sequence[Sample], machine: str) -> dict[str, float]:
     """The same as a machine's own kernel sees it; empty for one that has none."""
     views = [sample.machines[machine].inside for sample in samples if machine in sample.machines]
     return _view([view for view in views if view is not None])
 
 
-def outside_usage(samples: Sequence[Sample], machine: str) -> dict[str, float]:
+def compute_outside_usage(samples: Sequence[Sample], machine: str) -> dict[str, float]:
     """What a machine costs the host: cores by kind of thread, disk and lines as the hypervisor counts them."""
-    views = [view for view in outside_views(samples, machine) if view is not None]
+    views = [view for view in list_outside_views(samples, machine) if view is not None]
     kinds = dict.fromkeys(kind for view in views for kind in view.cpu_cores)
     usage = {f"{kind}_cores": _mean(view.cpu_cores.get(kind) for view in views) for kind in kinds}
     used = [sum(view.cpu_cores.values()) for view in views]
@@ -55,19 +55,19 @@ def outside_usage(samples: Sequence[Sample], machine: str) -> dict[str, float]:
     return _known(usage)
 
 
-def outside_views(samples: Sequence[Sample], machine: str) -> list[OutsideView | None]:
+def list_outside_views(samples: Sequence[Sample], machine: str) -> list[OutsideView | None]:
     """What the host counted for a machine, sample by sample."""
     return [sample.machines[machine].outside for sample in samples if machine in sample.machines]
 
 
 def compute_line_usage(samples: Sequence[Sample], machine: str, line: str) -> float | None:
     """Returns the bytes a second of a machine's line in its busier direction; None where they are unknown."""
-    lines = [view.network.get(line, {}) for view in outside_views(samples, machine) if view is not None]
+    lines = [view.network.get(line, {}) for view in list_outside_views(samples, machine) if view is not None]
     directions = [_mean(rates.get(f"bytes_{direction}_per_s") for rates in lines) for direction in ("sent", "recv")]
     return max((rate for rate in directions if rate is not None), default=None)
 
 
-def tree_usage(samples: Sequence[Sample], role: str) -> dict[str, float]:
+def compute_tree_usage(samples: Sequence[Sample], role: str) -> dict[str, float]:
     """Cores and resident bytes of a role's processes."""
     trees = [tree for sample in samples if (tree := sample.trees.get(role)) is not None]
     usage = {
@@ -77,7 +77,7 @@ def tree_usage(samples: Sequence[Sample], role: str) -> dict[str, float]:
     return _known(usage)
 
 
-def measured_machines(samples: Sequence[Sample]) -> list[str]:
+def list_measured_machines(samples: Sequence[Sample]) -> list[str]:
     """Names of the roles whose use is the system's own."""
     return sorted({role for sample in samples for role in sample.trees if not is_support(role)})
 

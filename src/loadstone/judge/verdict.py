@@ -2,25 +2,32 @@
 
 from collections.abc import Sequence
 
-from loadstone.judge.compliance import obstacle
-from loadstone.judge.rules import checks
+from loadstone.judge.compliance import describe_obstacles
+from loadstone.judge.rules import apply_rules
 from loadstone.model.figures import Criteria, IterationFigures
-from loadstone.model.records.verdict import Headline, IterationVerdict, Verdict, WorkloadVerdict, verdict_on, worst
+from loadstone.model.records.verdict import (
+    Headline,
+    IterationVerdict,
+    Verdict,
+    WorkloadVerdict,
+    choose_worst,
+    conclude_verdict,
+)
 
 
 def judge_iteration(criteria: Criteria, figures: IterationFigures) -> IterationVerdict:
     """Applies all rules to an iteration."""
-    judged = checks(criteria, figures)
-    return IterationVerdict(verdict_on(judged), judged, headline_of(figures))
+    judged = apply_rules(criteria, figures)
+    return IterationVerdict(conclude_verdict(judged), judged, choose_headline(figures))
 
 
-def headline_of(figures: IterationFigures) -> Headline | None:
+def choose_headline(figures: IterationFigures) -> Headline | None:
     """What is asked for first; None where nothing was measured."""
     rate = figures.throughput_per_s
     if rate is None or not (figures.requests or figures.answered):
         return None
     failed = sum(operation.error_count for operation in figures.operations)
-    p50_s, p95_s, p99_s = (figures.response.value_at(percentile) for percentile in (50.0, 95.0, 99.0))
+    p50_s, p95_s, p99_s = (figures.response.get_value_at(percentile) for percentile in (50.0, 95.0, 99.0))
     reconnects, resent = figures.connections.reconnects, figures.connections.resent
     errors_pct = 100 * failed / max(1, figures.requests) if figures.is_disclosed else None
     return Headline(figures.requests, rate, p50_s, p95_s, p99_s, errors_pct, reconnects, resent)
@@ -40,7 +47,7 @@ def judge_workload(
         reasons.insert(0, f"{len(iterations)} of {criteria.iterations} iterations were made")
         verdict = Verdict.INVALID
     else:
-        verdict = worst([iteration.verdict for iteration in iterations])
+        verdict = choose_worst([iteration.verdict for iteration in iterations])
     skipped = tuple(dict.fromkeys(rule for iteration in iterations for rule in iteration.not_judged))
-    compliant = not obstacle(criteria, verdict, skipped, is_simulated)
+    compliant = not describe_obstacles(criteria, verdict, skipped, is_simulated)
     return WorkloadVerdict(criteria.workload, verdict, compliant, iterations, tuple(reasons), skipped)

@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 
 from loadstone.host import launch
 from loadstone.host.http import get
-from loadstone.host.programs import server
+from loadstone.host.programs import find_server
 from loadstone.host.secrets import AGENT_TOKEN
 from loadstone.model.errors import ServiceError, UsageError
 from loadstone.model.machine import SERVER
@@ -31,7 +31,7 @@ AGENT_TIMEOUT_S = 0.8
 """Longest wait for an answer, so that samples keep their second."""
 FIRST_S = 20.0
 """Longest wait for the first one: over ssh somebody logs in."""
-PATH = "/look"
+AGENT_PATH = "/look"
 LARGEST_LINE = 1 << 20
 """Bytes of an answer over ssh."""
 BY_LINE = ("agent", "--by-line")
@@ -87,13 +87,13 @@ class AgentGauge:
     platform: str | None = "others"
     """What made it; None of a host that the manifest tells of elsewhere."""
 
-    async def inside(self) -> Json | None:
+    async def read_inside(self) -> Json | None:
         """Its counters; None when it does not answer in time."""
         with contextlib.suppress(OSError, ValueError, TimeoutError):
             return await self.way.ask(AGENT_TIMEOUT_S)
         return None
 
-    async def outside(self) -> Json | None:
+    async def read_outside(self) -> Json | None:
         """Nothing: no host of ours counts for it."""
         return None
 
@@ -106,7 +106,7 @@ class _Web:
 
     async def ask(self, timeout_s: float) -> Json:
         headers = {"authorization": f"Bearer {self.token}"} if self.token else {}
-        return _read(await get(self.endpoint, PATH, timeout_s, headers, self.trusting))
+        return _read(await get(self.endpoint, AGENT_PATH, timeout_s, headers, self.trusting))
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,9 @@ def _read(line: bytes) -> Json:
 
 
 @asynccontextmanager
-async def watched(urls: tuple[str, ...], authority_pem: str | None) -> AsyncIterator[dict[str, AgentGauge]]:
+async def watch_agents(urls: tuple[str, ...], authority_pem: str | None) -> AsyncIterator[dict[str, AgentGauge]]:
     """Agents that answered, by the names of their hosts, while the block runs. Raises ServiceError and UsageError."""
-    tokens = tokens_of(urls, os.environ.get(AGENT_TOKEN, ""))
+    tokens = assign_tokens(urls, os.environ.get(AGENT_TOKEN, ""))
     async with contextlib.AsyncExitStack() as stack:
         agents: dict[str, AgentGauge] = {}
         for url in urls:
@@ -163,9 +163,9 @@ def _remedy(url: str) -> str:
     return f"Check that `loadstone-server agent` runs there and that {AGENT_TOKEN} is its token."
 
 
-def tokens_of(urls: Sequence[str], token: str) -> Mapping[str, str]:
+def assign_tokens(urls: Sequence[str], token: str) -> Mapping[str, str]:
     """Which token each agent is told: of several, no agent learns another's. Raises UsageError, which names none."""
-    remote = [url for url in urls if checked(url)[0] != "ssh"]
+    remote = [url for url in urls if split_address(url)[0] != "ssh"]
     if not token or not remote:
         return {}
     pairs = [part.partition("=") for part in token.split(",")]
@@ -181,7 +181,7 @@ def tokens_of(urls: Sequence[str], token: str) -> Mapping[str, str]:
 
 @asynccontextmanager
 async def _way(url: str, authority_pem: str | None, token: str) -> AsyncIterator[AgentConnection]:
-    scheme, address = checked(url)
+    scheme, address = split_address(url)
     if scheme == "ssh":
         async with _over_ssh(address) as way:
             yield way
@@ -190,7 +190,7 @@ async def _way(url: str, authority_pem: str | None, token: str) -> AsyncIterator
     yield _Web(Endpoint.parse(address), trusting, token)
 
 
-def checked(url: str) -> tuple[str, str]:
+def split_address(url: str) -> tuple[str, str]:
     """The scheme and what follows it; raises UsageError for what is no agent's address."""
     remedy = "Use https://HOST:PORT, http://127.0.0.1:PORT or ssh://HOST"
     try:
@@ -232,9 +232,9 @@ def _ssh(netloc: str) -> list[str]:
 
 
 @asynccontextmanager
-async def own_agent(name: str) -> AsyncIterator[AgentGauge]:
+async def start_own_agent(name: str) -> AsyncIterator[AgentGauge]:
     """This host's own, while the block runs. Raises ServiceError."""
-    async with _by_line([server(), *BY_LINE]) as way:
+    async with _by_line([find_server(), *BY_LINE]) as way:
         try:
             first = await way.ask(FIRST_S)
         except (OSError, ValueError, TimeoutError) as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from loadstone.measure.quota import cpu_quota
+from loadstone.measure.quota import read_cpu_quota
 
 LEAST_FILES = 65_536
 """Open files that thousands of sessions with several connections need."""
@@ -86,7 +86,7 @@ def _cores() -> Advice:
 
 
 def _quota() -> Advice:
-    quota, cores = cpu_quota(), len(os.sched_getaffinity(0))
+    quota, cores = read_cpu_quota(), len(os.sched_getaffinity(0))
     if quota is None:
         return Advice("CPU quota", DoctorFinding.GOOD, "none")
     figure = f"{quota.cores:.3g} of {cores} usable cores, by the control group {quota.group}"

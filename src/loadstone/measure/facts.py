@@ -11,11 +11,11 @@ import psutil
 
 from loadstone import __version__
 from loadstone.host import launch
-from loadstone.measure.hardware import hardware, text_of
+from loadstone.measure.hardware import read_hardware, read_text_if_any
 from loadstone.model.records.manifest import HostFacts
 
 
-def facts() -> HostFacts:
+def read_host_facts() -> HostFacts:
     """What a reader needs to know of this machine; values that cannot be read are None."""
     memory = psutil.virtual_memory()
     return HostFacts(
@@ -32,12 +32,12 @@ def facts() -> HostFacts:
         cgroup_limits=_cgroup_limits(),
         virtualization=_virtualization(),
         load_average=tuple(os.getloadavg()),
-        hardware=hardware(),
+        hardware=read_hardware(),
     )
 
 
 @cache
-def versions() -> dict[str, str | None]:
+def read_versions() -> dict[str, str | None]:
     """Versions of the program and of what it is made of."""
     libraries = ("hdrhistogram", "numpy", "psutil", "pydantic", "scipy", "vl-convert-python")
     return {
@@ -49,7 +49,7 @@ def versions() -> dict[str, str | None]:
 
 
 def _text(path: str) -> str | None:
-    return text_of(Path(path)) or None
+    return read_text_if_any(Path(path)) or None
 
 
 def _cpu_model() -> str | None:

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path("/sys/fs/cgroup")
+GROUPS_ROOT = Path("/sys/fs/cgroup")
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -14,7 +14,7 @@ class CpuGroup:
 
     file: Path
 
-    def seconds(self) -> tuple[float, float] | None:
+    def read_seconds(self) -> tuple[float, float] | None:
         """User and system CPU seconds; None when it is gone."""
         try:
             counters = dict(line.split() for line in self.file.read_text().splitlines())
@@ -42,5 +42,5 @@ def _path(pid: int) -> Path | None:
     entries = [line.split(":", 2) for line in lines]
     for _, controllers, path in entries:
         if "cpuacct" in controllers.split(","):
-            return ROOT / "cpuacct" / path.lstrip("/")
-    return next((ROOT / path.lstrip("/") for number, _, path in entries if number == "0"), None)
+            return GROUPS_ROOT / "cpuacct" / path.lstrip("/")
+    return next((GROUPS_ROOT / path.lstrip("/") for number, _, path in entries if number == "0"), None)

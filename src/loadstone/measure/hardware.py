@@ -11,10 +11,10 @@ import psutil
 
 from loadstone.host import launch
 from loadstone.host.identity import read_boot_id
-from loadstone.host.runtime import private_folder
+from loadstone.host.runtime import make_private_folder
 from loadstone.model.errors import PlatformError
 
-SETTINGS = (
+KERNEL_SETTINGS = (
     *("fs/file-max", "kernel/numa_balancing", "kernel/sched_autogroup_enabled", "net/core/netdev_max_backlog"),
     *("net/core/optmem_max", "net/core/rmem_default", "net/core/rmem_max", "net/core/somaxconn"),
     *("net/core/wmem_default", "net/core/wmem_max", "net/ipv4/conf/all/arp_filter", "net/ipv4/ip_forward"),
@@ -48,7 +48,7 @@ UNSTATED = ("Unknown", "Not Specified", "None")
 """What `dmidecode` prints where the board does not say."""
 
 
-def hardware(root: Path = Path("/")) -> dict[str, dict[str, str]]:
+def read_hardware(root: Path = Path("/")) -> dict[str, dict[str, str]]:
     """By part its facts, in words; parts of which nothing can be read are left out.
 
     `root` is where /sys and /proc are.
@@ -69,34 +69,34 @@ def hardware(root: Path = Path("/")) -> dict[str, dict[str, str]]:
 
 def _board(root: Path) -> Iterator[tuple[str, str]]:
     for name in BOARD:
-        if value := text_of(root / "sys/class/dmi/id" / name):
+        if value := read_text_if_any(root / "sys/class/dmi/id" / name):
             yield name.replace("_", " "), value
 
 
 def _processor(root: Path) -> Iterator[tuple[str, str]]:
     """Sockets, threads of a core, and the caches of the first one."""
     topology = list((root / "sys/devices/system/cpu").glob("cpu[0-9]*/topology"))
-    sockets = {text_of(cpu / "physical_package_id") for cpu in topology} - {""}
+    sockets = {read_text_if_any(cpu / "physical_package_id") for cpu in topology} - {""}
     if sockets:
         yield "sockets", str(len(sockets))
-    siblings = {text_of(cpu / "thread_siblings_list") for cpu in topology} - {""}
+    siblings = {read_text_if_any(cpu / "thread_siblings_list") for cpu in topology} - {""}
     if siblings:
         yield "threads a core", f"{len(topology) / len(siblings):g}"
     for cache in sorted((root / "sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        level, kind, size = (text_of(cache / name) for name in ("level", "type", "size"))
+        level, kind, size = (read_text_if_any(cache / name) for name in ("level", "type", "size"))
         if size:
-            shared = text_of(cache / "shared_cpu_list")
+            shared = read_text_if_any(cache / "shared_cpu_list")
             yield f"L{level} {kind.lower()} cache", f"{size}, shared by cores {shared}"
 
 
 def _dmi_memory() -> str:
     """Returns what `dmidecode` says of memory devices. It is asked once in a boot: modules do not change meanwhile."""
     try:
-        stored = private_folder() / f"memory-modules-{read_boot_id()}.txt"
+        stored = make_private_folder() / f"memory-modules-{read_boot_id()}.txt"
     except (OSError, PlatformError):
         return _ask_dmi_memory()
     if stored.is_file():
-        return text_of(stored)
+        return read_text_if_any(stored)
     text = _ask_dmi_memory()
     with contextlib.suppress(OSError):
         unfinished = stored.with_suffix(f".{os.getpid()}")
@@ -127,16 +127,16 @@ def list_memory_modules(text: str) -> Iterator[tuple[str, str]]:
 
 def _nodes(root: Path) -> Iterator[tuple[str, str]]:
     for node in sorted((root / "sys/devices/system/node").glob("node[0-9]*")):
-        memory = text_of(node / "meminfo").partition("MemTotal:")[2].partition("\n")[0].strip()
-        yield node.name, f"cores {text_of(node / 'cpulist')}, {memory}"
+        memory = read_text_if_any(node / "meminfo").partition("MemTotal:")[2].partition("\n")[0].strip()
+        yield node.name, f"cores {read_text_if_any(node / 'cpulist')}, {memory}"
 
 
 def _cards(root: Path) -> Iterator[tuple[str, str]]:
     for card in sorted((root / "sys/class/net").glob("*")):
-        details = [f"MTU {text_of(card / 'mtu')}"]
+        details = [f"MTU {read_text_if_any(card / 'mtu')}"]
         driver = card / "device/driver"
         details += [driver.resolve().name] if driver.exists() else []
-        speed = text_of(card / "speed")
+        speed = read_text_if_any(card / "speed")
         details += [f"{speed} Mbit/s"] if speed.isdigit() else []
         details += [f"offloads {offloads}"] if driver.exists() and (offloads := _offloads(card.name)) else []
         yield card.name, ", ".join(details)
@@ -155,12 +155,12 @@ def _offloads(card: str) -> str:
 
 def _disks(root: Path) -> Iterator[tuple[str, str]]:
     for disk in sorted((root / "sys/block").glob("*")):
-        sectors = text_of(disk / "size")
+        sectors = read_text_if_any(disk / "size")
         if not sectors.isdigit() or sectors == "0" or disk.name.startswith(("loop", "ram")):
             continue
-        turns = "rotating" if text_of(disk / "queue/rotational") == "1" else "not rotating"
-        chosen = text_of(disk / "queue/scheduler").partition("[")[2].partition("]")[0]
-        model, cache = text_of(disk / "device/model"), text_of(disk / "queue/write_cache")
+        turns = "rotating" if read_text_if_any(disk / "queue/rotational") == "1" else "not rotating"
+        chosen = read_text_if_any(disk / "queue/scheduler").partition("[")[2].partition("]")[0]
+        model, cache = read_text_if_any(disk / "device/model"), read_text_if_any(disk / "queue/write_cache")
         details = [model, f"{int(sectors) * 512 / 2**30:.1f} GiB", turns, f"scheduler {chosen}" * bool(chosen), cache]
         yield disk.name, ", ".join(filter(None, details))
 
@@ -171,10 +171,10 @@ def _file_systems() -> Iterator[tuple[str, str]]:
 
 
 def _settings(root: Path) -> Iterator[tuple[str, str]]:
-    for name in SETTINGS:
-        if value := text_of(root / "proc/sys" / name):
+    for name in KERNEL_SETTINGS:
+        if value := read_text_if_any(root / "proc/sys" / name):
             yield name.replace("/", "."), " ".join(value.split())
-    pages = text_of(root / "sys/kernel/mm/transparent_hugepage/enabled")
+    pages = read_text_if_any(root / "sys/kernel/mm/transparent_hugepage/enabled")
     if pages:
         yield "transparent huge pages", pages.partition("[")[2].partition("]")[0]
 
@@ -188,7 +188,7 @@ def _limits() -> Iterator[tuple[str, str]]:
         yield name, soft if soft == hard else f"{soft}, at most {hard}"
 
 
-def text_of(path: Path) -> str:
+def read_text_if_any(path: Path) -> str:
     """A file's text, empty where it cannot be read: many a card has no speed."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from loadstone.measure.rates import cpu_cores, disk_rates, network_rates, rates
+from loadstone.measure.rates import compute_cpu_cores, compute_disk_rates, compute_network_rates, compute_rates
 
 Json = dict[str, Any]
 
-MOST_GROUPS = 8
+MOST_CPU_GROUPS = 8
 """Process groups of a host that are kept of each look."""
 MEMORY_FIGURES = ("total", "used", "available", "active", "inactive", "cached")
 
@@ -15,19 +15,19 @@ MEMORY_FIGURES = ("total", "used", "available", "active", "inactive", "cached")
 class Gauge(Protocol):
     """A machine that can be looked at."""
 
-    async def inside(self) -> Json | None:
+    async def read_inside(self) -> Json | None:
         """What its own kernel counts; None when it has none or does not answer."""
 
-    async def outside(self) -> Json | None:
+    async def read_outside(self) -> Json | None:
         """What the host counts for it."""
 
 
 async def read_gauge(gauge: Gauge) -> Json:
     """Both views at this moment."""
-    return {"inside": await gauge.inside(), "outside": await gauge.outside()}
+    return {"inside": await gauge.read_inside(), "outside": await gauge.read_outside()}
 
 
-def views(before: Json | None, after: Json, seconds: float) -> Json:
+def compute_views(before: Json | None, after: Json, seconds: float) -> Json:
     """What happened between two looks, from both sides; None for a side that said nothing."""
     last = before or {}
     return {
@@ -44,11 +44,11 @@ def _inside(before: Json | None, after: Json | None) -> Json | None:
     return {
         "seconds": seconds,
         "cores": after["cores"],
-        "cpu_cores": cpu_cores(before["cpu"], after["cpu"], seconds),
+        "cpu_cores": compute_cpu_cores(before["cpu"], after["cpu"], seconds),
         "memory_bytes": {key: after["memory"].get(key) for key in MEMORY_FIGURES},
-        "swap": rates(before["swap"], after["swap"], ("sin", "sout"), seconds),
-        "disk": disk_rates(before["disk"], after["disk"], seconds),
-        "network": network_rates(before["network"], after["network"], seconds),
+        "swap": compute_rates(before["swap"], after["swap"], ("sin", "sout"), seconds),
+        "disk": compute_disk_rates(before["disk"], after["disk"], seconds),
+        "network": compute_network_rates(before["network"], after["network"], seconds),
         **_of_host(before, after, seconds),
     }
 
@@ -71,7 +71,7 @@ def _of_host(before: Json, after: Json, seconds: float) -> Json:
     return {
         "running": after["running"],
         "pressure": {kind: (waited[kind] - last[kind]) / 1e6 / seconds for kind in waited if kind in last},
-        "groups": sorted(groups, key=lambda group: -group["cores"])[:MOST_GROUPS],
+        "groups": sorted(groups, key=lambda group: -group["cores"])[:MOST_CPU_GROUPS],
     }
 
 
@@ -81,9 +81,9 @@ def _outside(before: Json | None, after: Json | None, seconds: float) -> Json | 
     exits = [side.get("exits") for side in (before, after)]
     return {
         "cpu_cores": {kind: (used - before["cpu"].get(kind, 0)) / seconds for kind, used in after["cpu"].items()},
-        "disk": disk_rates(before["disk"], after["disk"], seconds),
+        "disk": compute_disk_rates(before["disk"], after["disk"], seconds),
         "network": {
-            name: network_rates(before["network"][name], counted, seconds)
+            name: compute_network_rates(before["network"][name], counted, seconds)
             for name, counted in _both(before["network"], after["network"])
         },
         "exits_per_s": None if None in exits else (after["exits"] - before["exits"]) / seconds,

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import psutil
 
 from loadstone.measure.groups import CpuGroup, group_of
-from loadstone.measure.machine import Gauge, read_gauge, views
-from loadstone.measure.rates import cpu_cores, disk_rates, network_rates, rates
-from loadstone.measure.station import Meter, usage
-from loadstone.measure.status import StatusReader, figures
+from loadstone.measure.machine import Gauge, compute_views, read_gauge
+from loadstone.measure.rates import compute_cpu_cores, compute_disk_rates, compute_network_rates, compute_rates
+from loadstone.measure.station import Meter, compute_station_usage
+from loadstone.measure.status import StatusReader, compute_status_figures
 from loadstone.model.records.sample import SAMPLE, Sample
 
 Json = dict[str, Any]
@@ -54,7 +54,7 @@ class Monitor:
     async def run(self) -> None:
         """Samples until it is cancelled."""
         started = time.monotonic()
-        self._listeners = await asyncio.to_thread(listeners, self.ports) if self.ports else ()
+        self._listeners = await asyncio.to_thread(find_listeners, self.ports) if self.ports else ()
         self._last = await self._read()
         turn = 1
         while True:
@@ -88,7 +88,7 @@ async def _each(readings: Mapping[str, Callable[[], Awaitable[T]]]) -> dict[str,
     return dict(zip(readings, await asyncio.gather(*(read(reading) for reading in readings.values())), strict=True))
 
 
-def listeners(ports: Sequence[int]) -> tuple[int, ...]:
+def find_listeners(ports: Sequence[int]) -> tuple[int, ...]:
     """Process ids that listen at these TCP ports of this host, as far as they may be seen."""
     with contextlib.suppress(psutil.Error, OSError):
         open_sockets = psutil.net_connections("tcp")
@@ -124,7 +124,7 @@ def _counters(roles: Mapping[str, int], also: Sequence[int] = ()) -> Json:
                 [psutil.Process()],
             ]
         )
-        | {role: sum(group.seconds() or ()) for role, group in groups.items()},
+        | {role: sum(group.read_seconds() or ()) for role, group in groups.items()},
     }
 
 
@@ -192,7 +192,7 @@ def _sum(members: Sequence[psutil.Process], group: CpuGroup | None) -> Json | No
             total["rss"] += process.memory_info().rss
             total["threads"] += process.num_threads()
             total["processes"] += 1
-    seconds = group.seconds() if group is not None else None
+    seconds = group.read_seconds() if group is not None else None
     total["is_whole"] = seconds is not None
     if seconds is not None:
         total["user"], total["system"] = seconds
@@ -204,17 +204,22 @@ def _difference(before: Json, after: Json) -> Json:
     return {
         "unix_s": after["unix_s"],
         "seconds": seconds,
-        "cpu_cores": cpu_cores(before["cpu"], after["cpu"], seconds),
+        "cpu_cores": compute_cpu_cores(before["cpu"], after["cpu"], seconds),
         "memory_bytes": {key: after["memory"].get(key) for key in SAMPLED_MEMORY},
-        "swap": rates(before["swap"], after["swap"], ("sin", "sout"), seconds),
-        "disk": disk_rates(before["disk"], after["disk"], seconds),
-        "network": network_rates(before["network"], after["network"], seconds),
+        "swap": compute_rates(before["swap"], after["swap"], ("sin", "sout"), seconds),
+        "disk": compute_disk_rates(before["disk"], after["disk"], seconds),
+        "network": compute_network_rates(before["network"], after["network"], seconds),
         "tcp_pressure_s": _pressure_s(before["tcp_pressure_ms"], after["tcp_pressure_ms"]),
-        "stations": {role: usage(before["stations"].get(role), reading) for role, reading in after["stations"].items()},
-        "machines": {
-            name: views(before["machines"].get(name), seen, seconds) for name, seen in after["machines"].items()
+        "stations": {
+            role: compute_station_usage(before["stations"].get(role), reading)
+            for role, reading in after["stations"].items()
         },
-        "status": {name: figures(before["status"].get(name), status) for name, status in after["status"].items()},
+        "machines": {
+            name: compute_views(before["machines"].get(name), seen, seconds) for name, seen in after["machines"].items()
+        },
+        "status": {
+            name: compute_status_figures(before["status"].get(name), status) for name, status in after["status"].items()
+        },
         "ours_cores": _ours(before["ours"], after["ours"]) / seconds,
         "trees": {role: _tree_rates(before["trees"].get(role), tree, seconds) for role, tree in after["trees"].items()},
     }

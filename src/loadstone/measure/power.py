@@ -42,7 +42,7 @@ class Source(Protocol):
     def about(self) -> str:
         """One line for the disclosure."""
 
-    async def watts(self, at_s: float) -> float | None:
+    async def read_watts(self, at_s: float) -> float | None:
         """Power at this moment, `at_s` seconds after the meter was switched on; None where there is none yet.
 
         Raises PlatformError. Raises PlatformError.
@@ -71,7 +71,7 @@ class Rapl:
         zones = [zone for zone in sorted(self.root.glob("*:*")) if zone.name.count(":") == 1]
         return [zone for zone in zones if _text(zone / "name").startswith("package")]
 
-    async def watts(self, at_s: float) -> float | None:
+    async def read_watts(self, at_s: float) -> float | None:
         """The mean power since the sample before."""
         self.require()
         now = (at_s, {zone: _number(zone / "energy_uj") for zone in self._domains()})
@@ -97,7 +97,7 @@ class PowerCommand:
         """What it is."""
         return f"command {self.command}"
 
-    async def watts(self, at_s: float) -> float | None:
+    async def read_watts(self, at_s: float) -> float | None:
         """What it prints now."""
         argv = shlex.split(self.command)
         try:
@@ -145,12 +145,12 @@ class Replay:
         """What it is."""
         return f"replay of {self.file.name}"
 
-    async def watts(self, at_s: float) -> float | None:
+    async def read_watts(self, at_s: float) -> float | None:
         """The last value whose time has come."""
         return next((watts for second, watts in reversed(self.rows) if second <= at_s), None)
 
 
-def source_of(text: str) -> tuple[PowerScope, Source]:
+def read_source(text: str) -> tuple[PowerScope, Source]:
     """Reads `server=rapl`, `server=rapl:FOLDER`, `system=csv:FILE`, `system=command:WORDS`.
 
     Raises UsageError, and PlatformError where there are no energy counters.
@@ -190,7 +190,7 @@ class PowerMeter:
         turn = 0
         while True:
             try:
-                watts = await self.source.watts(time.monotonic() - started)
+                watts = await self.source.read_watts(time.monotonic() - started)
             except PlatformError as error:
                 self.trouble = str(error)
                 return
@@ -200,14 +200,14 @@ class PowerMeter:
             turn += 1
             await asyncio.sleep(max(0.0, started + turn * POWER_INTERVAL_S - time.monotonic()))
 
-    def mean(self, window: tuple[float, float]) -> tuple[float | None, int]:
+    def compute_mean(self, window: tuple[float, float]) -> tuple[float | None, int]:
         """Mean watts over a window of the wall clock, and of how many samples."""
         inside = [watts for at_s, watts in self.samples if window[0] <= at_s <= window[1]]
         return (sum(inside) / len(inside) if inside else None), len(inside)
 
 
 @contextlib.asynccontextmanager
-async def switched_on(meters: Sequence[PowerMeter]) -> AsyncIterator[None]:
+async def run_meters(meters: Sequence[PowerMeter]) -> AsyncIterator[None]:
     """All meters at work; off when the block ends."""
     tasks = [asyncio.create_task(meter.run()) for meter in meters]
     try:

@@ -4,7 +4,7 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path("/sys/fs/cgroup")
+QUOTA_ROOT = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class CpuQuota:
     group: str
 
 
-def cpu_quota(root: Path = ROOT, membership: Path = Path("/proc/self/cgroup")) -> CpuQuota | None:
+def read_cpu_quota(root: Path = QUOTA_ROOT, membership: Path = Path("/proc/self/cgroup")) -> CpuQuota | None:
     """The smallest quota among the group and those around it; None without one, or where it cannot be read."""
     try:
         entries = [line.split(":", 2) for line in membership.read_text().splitlines()]

@@ -4,33 +4,33 @@ from typing import Any
 
 Json = dict[str, Any]
 
-DISK = ("read_count", "write_count", "read_time", "write_time")
+DISK_COUNTERS = ("read_count", "write_count", "read_time", "write_time")
 """Of an operation's mean time: operations, and milliseconds that they took."""
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 """What a processor's time goes to; `guest` is part of `user` and left out."""
 
 
-def rates(before: Json, after: Json, keys: tuple[str, ...], seconds: float) -> Json:
+def compute_rates(before: Json, after: Json, keys: tuple[str, ...], seconds: float) -> Json:
     """Growth a second of the counters that both have."""
     return {f"{key}_per_s": (after[key] - before[key]) / seconds for key in keys if key in before and key in after}
 
 
-def cpu_cores(before: Json, after: Json, seconds: float) -> Json:
+def compute_cpu_cores(before: Json, after: Json, seconds: float) -> Json:
     """Cores spent in each mode."""
     return {mode: (after[mode] - before[mode]) / seconds for mode in MODES if mode in before and mode in after}
 
 
-def disk_rates(before: Json, after: Json, seconds: float) -> Json:
+def compute_disk_rates(before: Json, after: Json, seconds: float) -> Json:
     """Bytes and operations a second, and the mean time of an operation in milliseconds."""
-    per_second = rates(before, after, ("read_bytes", "write_bytes", "read_count", "write_count"), seconds)
-    if not set(DISK) <= before.keys() & after.keys():
+    per_second = compute_rates(before, after, ("read_bytes", "write_bytes", "read_count", "write_count"), seconds)
+    if not set(DISK_COUNTERS) <= before.keys() & after.keys():
         return per_second
     operations = sum(after[key] - before[key] for key in ("read_count", "write_count"))
     busy_ms = sum(after[key] - before[key] for key in ("read_time", "write_time"))
     return {**per_second, "latency_ms": busy_ms / operations if operations else None}
 
 
-def network_rates(before: Json, after: Json, seconds: float) -> Json:
+def compute_network_rates(before: Json, after: Json, seconds: float) -> Json:
     """Bytes, packets and dropped packets a second, each way."""
     counters = ("bytes_sent", "bytes_recv", "packets_sent", "packets_recv", "dropin", "dropout")
-    return rates(before, after, counters, seconds)
+    return compute_rates(before, after, counters, seconds)

@@ -39,7 +39,7 @@ class Meter:
         return None
 
 
-def usage(before: Json | None, after: Json | None) -> Json | None:
+def compute_station_usage(before: Json | None, after: Json | None) -> Json | None:
     """Busy workers between two readings, of how many; None when one is missing."""
     if before is None or after is None or after["at_ns"] <= before["at_ns"]:
         return None

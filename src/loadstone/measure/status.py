@@ -52,7 +52,9 @@ class StatusMeter:
         return None
 
 
-def figures(before: tuple[float, ServiceStatus] | None, after: tuple[float, ServiceStatus] | None) -> Json:
+def compute_status_figures(
+    before: tuple[float, ServiceStatus] | None, after: tuple[float, ServiceStatus] | None
+) -> Json:
     """What is, and how what grows grew in a second; nothing where it said nothing."""
     if after is None:
         return {"now": {}, "per_s": {}}

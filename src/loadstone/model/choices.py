@@ -86,12 +86,12 @@ class ServiceChoices(Section):
         ServiceChoice("A mail server"),
     ] = Field(default=EMBEDDED, description="the mail server of the mail workload")
 
-    def changed(self) -> dict[str, object]:
+    def list_changed(self) -> dict[str, object]:
         """The choices that are other than usual, by the names of the fields."""
         usual = ServiceChoices()
         return {name: value for name, value in self if value != getattr(usual, name)}
 
-    def disclosed(self) -> dict[str, str | None]:
+    def disclose(self) -> dict[str, str | None]:
         """All choices as results keep them; `web` and `backend` are the older names of two."""
         return self.model_dump(mode="json", by_alias=True)
 

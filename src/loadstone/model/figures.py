@@ -38,7 +38,7 @@ BLAME = {
 """Kinds of error as the driver names them; all others are of the transport."""
 
 
-def blame_of(kind: str) -> Blame:
+def get_blame(kind: str) -> Blame:
     """Whose matter a kind of error is."""
     return BLAME.get(kind, Blame.TRANSPORT)
 
@@ -60,15 +60,15 @@ class Distribution:
     lost: int = 0
     """Operations of which it is only known that they lasted for so long at least."""
 
-    def value_at(self, percentile: float) -> float | None:
+    def get_value_at(self, percentile: float) -> float | None:
         """The time at one of the kept percentiles; None where there are too few samples for it."""
         is_extreme = percentile >= 100
         beyond = self.count * (100 - percentile) / 100
         return self.percentiles_s.get(percentile) if is_extreme or beyond >= LEAST_BEYOND - 1e-9 else None
 
-    def at_most(self, percentile: float) -> float | None:
+    def get_at_most(self, percentile: float) -> float | None:
         """The same, or the largest time where there are too few samples: never too small."""
-        known = self.value_at(percentile)
+        known = self.get_value_at(percentile)
         return self.percentiles_s.get(100.0) if known is None else known
 
 
@@ -166,9 +166,9 @@ class OperationFigures(OperationCounts, OperationTally):
         """Bytes of all operations that ended in the steady state, or of those inside where no more is known."""
         return self.bytes if self.ended_bytes is None else self.ended_bytes
 
-    def errors_of(self, blame: Blame) -> int:
+    def count_errors(self, blame: Blame) -> int:
         """Errors of one kind of blame."""
-        return sum(count for kind, count in self.errors.items() if blame_of(kind) is blame)
+        return sum(count for kind, count in self.errors.items() if get_blame(kind) is blame)
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ class CountLimit:
     at_least: float | None = None
     at_most: float | None = None
 
-    def counted(self, operation: OperationFigures) -> int:
+    def count_matches(self, operation: OperationFigures) -> int:
         """How much of it an operation brought, over all of its kind."""
         if self.of:
             return int(getattr(operation, self.of))

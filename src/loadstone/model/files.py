@@ -47,12 +47,12 @@ def read_text(path: Path, most: int = LARGEST_FILE) -> str:
     if content.startswith((GZIP_BEGINS, ZIP_BEGINS)):
         raise UsageError(f"{path} is a packed file or a spreadsheet, not text. Unpack it, or export it as text.")
     try:
-        return content.decode(marked_encoding(content))
+        return content.decode(detect_marked_encoding(content))
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not valid UTF-8 text: byte {error.start} is wrong. Save it as UTF-8.") from None
 
 
-def unpacked(path: Path, content: bytes, most: int = LARGEST_FILE) -> bytes:
+def unpack_file(path: Path, content: bytes, most: int = LARGEST_FILE) -> bytes:
     """Content of a file that was packed by gzip, or alone by zip; that of any other file as it is. Raises UsageError
     for more than `most` bytes, and for what cannot be unpacked.
     """
@@ -80,6 +80,6 @@ def _of_archive(path: Path, content: bytes, most: int) -> bytes:
             return packed.read(most + 1)
 
 
-def marked_encoding(content: bytes) -> str:
+def detect_marked_encoding(content: bytes) -> str:
     """Encoding that a byte order mark names; UTF-8 without one."""
     return next((name for mark, name in BYTE_ORDER_MARKS if content.startswith(mark)), "utf-8")

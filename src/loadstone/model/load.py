@@ -12,7 +12,7 @@ from loadstone.model.profile import Phases
 
 MOST_SESSIONS = 10_000_000
 """More than any machine plays, and well inside the plan's range."""
-MOST_AT_ONCE = 10_000
+MOST_ARRIVALS_AT_ONCE = 10_000
 """Sessions a driver has at most at once where they arrive by themselves, unless told otherwise."""
 MOST_PER_S = 10_000_000.0
 NO_LOAD = "Set exactly one load: sessions (simultaneous), rate (arrivals/s) or trace."
@@ -87,7 +87,7 @@ class Population:
         """Whether there are as many all the time."""
         return not self.counts
 
-    def steady_stages(self, seconds: float) -> list["SessionStage"]:
+    def list_steady_stages(self, seconds: float) -> list["SessionStage"]:
         """The path over a steady state of this length; empty where they do not change."""
         if self.is_ramp:
             return [SessionStage(seconds, self.counts[0], self.counts[-1])]
@@ -127,7 +127,7 @@ class Arrivals:
     process: ArrivalProcess = POISSON
     trace_s: tuple[float, ...] = ()
     """Instants from the start of the steady state, in order; rates and process then have no say."""
-    most_sessions: int = MOST_AT_ONCE
+    most_sessions: int = MOST_ARRIVALS_AT_ONCE
 
     def __str__(self) -> str:
         if self.trace_s:
@@ -140,19 +140,19 @@ class Arrivals:
         """Whether the rate is the same all the time."""
         return len(set(self.rates)) == 1 and not self.trace_s
 
-    def steady_stages(self, seconds: float) -> list[Stage]:
+    def list_steady_stages(self, seconds: float) -> list[Stage]:
         """The path over a steady state of this length."""
         if self.is_ramp:
             return [Stage(seconds, self.rates[0], self.rates[-1])]
         return [Stage(seconds / len(self.rates), rate, rate) for rate in self.rates]
 
-    def stages(self, phases: Phases) -> list[Stage]:
+    def list_stages(self, phases: Phases) -> list[Stage]:
         """The path over a whole run: up from nothing, the first rate, the path, down to nothing."""
         first, last = self.rates[0], self.rates[-1]
         lead = [Stage(phases.ramp_up_s, 0, first), Stage(phases.warm_up_s, first, first)]
-        return [*lead, *self.steady_stages(phases.steady_s), Stage(phases.ramp_down_s, last, 0)]
+        return [*lead, *self.list_steady_stages(phases.steady_s), Stage(phases.ramp_down_s, last, 0)]
 
-    def instants(self, phases: Phases) -> list[float]:
+    def list_instants(self, phases: Phases) -> list[float]:
         """A trace over a whole run: evenly spaced at its mean rate until the steady state, then as it is."""
         lead_s = phases.ramp_up_s + phases.warm_up_s
         inside = [instant for instant in self.trace_s if instant < phases.steady_s]
@@ -160,15 +160,15 @@ class Arrivals:
         lead = [lead_s * (number + 0.5) / count for number in range(count)]
         return [*lead, *(lead_s + instant for instant in inside)]
 
-    def due(self, steady_s: float) -> float:
+    def count_scheduled(self, steady_s: float) -> float:
         """Arrivals to be expected in the steady state."""
         if self.trace_s:
             return sum(instant < steady_s for instant in self.trace_s)
-        return sum(stage.expected for stage in self.steady_stages(steady_s))
+        return sum(stage.expected for stage in self.list_steady_stages(steady_s))
 
-    def peak_per_s(self, steady_s: float) -> float:
+    def compute_peak_per_s(self, steady_s: float) -> float:
         """The highest rate; of a trace the mean one."""
-        return self.due(steady_s) / steady_s if self.trace_s else max(self.rates)
+        return self.count_scheduled(steady_s) / steady_s if self.trace_s else max(self.rates)
 
 
 Load = Population | Arrivals
@@ -189,7 +189,7 @@ def make_load(
     rate: str | None,
     trace: Path | None,
     process: ArrivalProcess,
-    most_sessions: int = MOST_AT_ONCE,
+    most_sessions: int = MOST_ARRIVALS_AT_ONCE,
 ) -> Load:
     """The load from exactly one of a number of sessions, a rate and a trace. Raises UsageError."""
     if [sessions, rate, trace].count(None) != 2:

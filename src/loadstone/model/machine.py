@@ -72,7 +72,7 @@ class MachineSpec(Section):
 
     host: str = Field(default="", description="host of the fleet; default: distributed over its hosts")
 
-    def number(self, index: int) -> "MachineSpec":
+    def with_number(self, index: int) -> "MachineSpec":
         """Returns one of several identical machines, counted from 0, with the values that it takes round robin."""
         dealt = {name: str(value).split("/") for name in ROUND_ROBIN if (value := getattr(self, name, None))}
         taken = {name: values[index % len(values)] for name, values in dealt.items()}

@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 
-def declared_in(package: ModuleType, name: str) -> list[Any]:
+def collect_declared(package: ModuleType, name: str) -> list[Any]:
     """The values of this name in all modules of a package that have it, in the order of the modules' names."""
     names = [module.name for module in pkgutil.iter_modules(package.__path__)]
     modules = [importlib.import_module(f"{package.__name__}.{module}") for module in names]

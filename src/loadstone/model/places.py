@@ -8,7 +8,7 @@ _KEY = re.compile(r"""^\s*((?:"[^"]*"|'[^']*'|[A-Za-z0-9_.-]+)(?:\s*\.\s*(?:"[^"
 Path = tuple[str, ...]
 
 
-def places(text: str) -> dict[Path, int]:
+def find_places(text: str) -> dict[Path, int]:
     """Line numbers (from 1) of every table and of every key that begins a line, by its full path.
 
     The n-th entry of an array of tables is `(name, str(n))`, counted from 0.
@@ -30,7 +30,7 @@ def places(text: str) -> dict[Path, int]:
     return lines
 
 
-def line_of(lines: dict[Path, int], path: Path) -> int:
+def find_line(lines: dict[Path, int], path: Path) -> int:
     """The line of a path, or of the nearest thing around it; 1 when nothing is known."""
     for length in range(len(path), 0, -1):
         if path[:length] in lines:

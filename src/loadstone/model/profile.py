@@ -47,7 +47,7 @@ class Profile:
     iterations: int
     rigor: Rigor
 
-    def changed(self, **seconds: float | None) -> "Profile":
+    def with_phases(self, **seconds: float | None) -> "Profile":
         """The profile with some phases of another length; it is then no longer the full one."""
         changes = {key: value for key, value in seconds.items() if value is not None}
         if not changes:
@@ -57,7 +57,7 @@ class Profile:
             return self
         return replace(self, name=f"{self.name} (changed)", phases=phases, rigor=Rigor.REDUCED)
 
-    def repeated(self, iterations: int) -> "Profile":
+    def with_iterations(self, iterations: int) -> "Profile":
         """The profile with another number of iterations."""
         if iterations == self.iterations:
             return self

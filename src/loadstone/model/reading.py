@@ -68,13 +68,13 @@ class Flag:
     parameter: str = ""
     """Name of the parameter by which studies vary the field; empty where they do not."""
 
-    def option(self, field_name: str) -> str:
+    def format_option(self, field_name: str) -> str:
         """Returns the option as users write it, for a field of this name."""
         return self.name or f"--{field_name.replace('_', '-')}"
 
     def make_argument(self, field_name: str) -> str:
         """Returns the name by which the option is passed, and by which its variable of the environment ends."""
-        return self.option(field_name).removeprefix("--").replace("-", "_")
+        return self.format_option(field_name).removeprefix("--").replace("-", "_")
 
 
 def list_flags(section: type[Section]) -> Iterator[tuple[str, Flag, Any]]:
@@ -85,7 +85,7 @@ def list_flags(section: type[Section]) -> Iterator[tuple[str, Flag, Any]]:
                 yield name, flag, None if info.default is PydanticUndefined else info.default
 
 
-MOST_BYTES = 256 << 20
+DOCUMENT_MOST_BYTES = 256 << 20
 """Of a declaration; those of long recordings have some MiB."""
 
 
@@ -104,7 +104,7 @@ class Document:
     def read(cls, file: Path) -> "Document":
         """Reads a file; raises StudyError when it is missing or no TOML at all."""
         try:
-            text = read_text(file, MOST_BYTES)
+            text = read_text(file, DOCUMENT_MOST_BYTES)
         except UsageError as error:
             raise StudyError([Problem(file, 1, "", str(error), "Check the path and the file.")]) from None
         try:
@@ -118,11 +118,11 @@ class Document:
             raise StudyError(
                 [Problem(file, 1, "", f"is too large: {error}", "Use smaller numbers and fewer brackets.")]
             ) from None
-        return cls(file, content, places.places(text))
+        return cls(file, content, places.find_places(text))
 
-    def problem(self, path: places.Path, message: str, remedy: str) -> None:
+    def note_problem(self, path: places.Path, message: str, remedy: str) -> None:
         """Notes a problem at a key's path."""
-        line = places.line_of(self.lines, path)
+        line = places.find_line(self.lines, path)
         self.problems.append(Problem(self.file, line, ".".join(path), message, remedy))
 
     def take(self, path: places.Path, kind: type[T] | Any, value: object) -> T | None:
@@ -141,11 +141,11 @@ class Document:
             self._adapters[id(kind)] = kind, TypeAdapter(kind)
         return self._adapters[id(kind)][1]
 
-    def only(self, known: set[str]) -> None:
+    def refuse_unknown(self, known: set[str]) -> None:
         """Notes every top-level key that is not one of the known ones."""
         for key in self.content:
             if key not in known:
-                self.problem((key,), "unknown section", suggest(key, known))
+                self.note_problem((key,), "unknown section", suggest(key, known))
 
     def finish(self) -> None:
         """Raises StudyError when problems were found."""
@@ -157,11 +157,13 @@ class Document:
         where = (*path, *_as_written(details["loc"], value))
         match details["type"]:
             case "extra_forbidden":
-                self.problem(where, "unknown key", suggest(loc[-1], set(_fields_at(kind, loc))))
+                self.note_problem(where, "unknown key", suggest(loc[-1], set(_fields_at(kind, loc))))
             case "missing":
-                self.problem(where, "is missing", f"Add `{loc[-1]} = ...`.")
+                self.note_problem(where, "is missing", f"Add `{loc[-1]} = ...`.")
             case _:
-                self.problem(where, describe_problem(details) + _refused(details.get("input")), remedy(kind, loc))
+                self.note_problem(
+                    where, describe_problem(details) + _refused(details.get("input")), describe_remedy(kind, loc)
+                )
 
 
 def _as_written(loc: tuple[int | str, ...], value: object) -> Iterator[str]:
@@ -181,7 +183,7 @@ class RefusalError(ValueError):
     """Why a value is refused, in whole sentences with the remedy."""
 
 
-def refusing(read: Callable[[str], object]) -> BeforeValidator:
+def validate_by(read: Callable[[str], object]) -> BeforeValidator:
     """Has a field's text read by `read`, whose UsageError becomes what pydantic expects."""
 
     def convert(value: object) -> object:
@@ -252,7 +254,7 @@ def _below(model: object, part: str) -> object:
     return get_args(model)[-1] if isinstance(origin, type) and issubclass(origin, Mapping) else model
 
 
-def remedy(kind: object, loc: places.Path) -> str:
+def describe_remedy(kind: object, loc: places.Path) -> str:
     """What belongs at a place of a section, from its description."""
     described, model = None, kind
     for part in loc:
@@ -288,7 +290,7 @@ def _line_in(message: str) -> int:
 Kind = TypeVar("Kind", bound=Section)
 
 
-def settings_of(text: str) -> dict[str, str]:
+def read_settings(text: str) -> dict[str, str]:
     """Reads `workers=4,service=0.005`; raises UsageError for a name without a value."""
     settings = [setting for setting in text.split(",") if setting]
     bare = [setting for setting in settings if "=" not in setting or setting.endswith("=")]

@@ -60,7 +60,7 @@ def read_role_tables(document: Document, kind: type[Section]) -> dict[str, dict[
     tables = document.content.get("machines", {})
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
         remedy = "Write [machines.db] and below it lines as cpus = 4."
-        document.problem(("machines",), "is not a table of machines by role", remedy)
+        document.note_problem(("machines",), "is not a table of machines by role", remedy)
         return {}
     roles: dict[str, dict[str, object]] = {}
     for place, settings in _tables_by_place(tables):

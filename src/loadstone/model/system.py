@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from loadstone.model.choices import ServiceChoices
 from loadstone.model.program_settings import SettingsByProgram, write_settings_of_programs
-from loadstone.model.reading import Section, from_settings, settings_of
+from loadstone.model.reading import Section, from_settings, read_settings
 from loadstone.model.service import EMBEDDED
 from loadstone.model.target import Target
 from loadstone.model.workload.bounds import NotNegative, Positive, Probability
@@ -56,7 +56,7 @@ class Station(Section):
     @classmethod
     def parse(cls, text: str) -> "Station":
         """Reads `workers=4,service=0.005,spread=fixed`. Raises UsageError."""
-        return from_settings(cls, "station", settings_of(text))
+        return from_settings(cls, "station", read_settings(text))
 
     def __str__(self) -> str:
         workers = f"{self.workers} worker{'s' * (self.workers != 1)}"
@@ -74,16 +74,16 @@ class Reference:
     app: str = EMBEDDED
     """Service of the dealership in tiles, whose web sites have a service of their own."""
 
-    def service_for(self, choice: str) -> str:
+    def get_service(self, choice: str) -> str:
         """Returns the service that a choice names: the embedded one without a choice, the empty name for none."""
         if not choice:
             return EMBEDDED
         return str({"app": self.app, **dict(self.services)}[choice])
 
-    def disclosed(self) -> dict[str, str | int | None]:
+    def disclose(self) -> dict[str, str | int | None]:
         """Its settings, as results keep them."""
         changed = {"set": write_settings_of_programs(self.settings)} if self.settings else {}
-        return {"threads": self.threads, **self.services.disclosed(), **changed}
+        return {"threads": self.threads, **self.services.disclose(), **changed}
 
 
 class FileSet(StrEnum):
@@ -106,7 +106,7 @@ class FileServer(Section):
     @classmethod
     def parse(cls, text: str) -> "FileServer":
         """Reads `files=support,sessions=4`. Raises UsageError."""
-        return from_settings(cls, "file server", settings_of(text))
+        return from_settings(cls, "file server", read_settings(text))
 
     def __str__(self) -> str:
         return f"nginx with the files of {self.files} for {self.sessions} sessions"

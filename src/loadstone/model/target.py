@@ -11,7 +11,7 @@ from loadstone.model.errors import UsageError
 from loadstone.model.files import read_text
 
 
-def encoded(path: str) -> str:
+def encode_path(path: str) -> str:
     """A path, or one with its query, as it stands in a request: what cannot stand there is encoded (RFC 3986, sections
     3.3 and 3.4).
     """
@@ -170,7 +170,7 @@ def without_credentials(url: str) -> str:
     return re.sub(r"//[^/?#]*@", "//...@", url)
 
 
-def ascii_name(host: str) -> str:
+def encode_host(host: str) -> str:
     """A name of a host as it is looked up and sent: other letters than ASCII by Punycode (RFC 3490). Raises ValueError
     for what cannot be written so.
     """
@@ -182,6 +182,6 @@ def _ascii_name(host: str) -> str:
     if re.search(r"[\s<>\"`{}|\\^%]", host):
         raise UsageError(f"`{host}` is not a valid host name. Remove blanks and signs from the target.")
     try:
-        return ascii_name(host)
+        return encode_host(host)
     except ValueError as error:
         raise UsageError(f"`{host}` is not a valid host name: {error}. Use Punycode, such as xn--....") from None

@@ -146,7 +146,7 @@ class Tile:
         run = self.run
         return Phases(run.ramp_up_s, run.warm_up_s, run.steady_s, run.ramp_down_s)
 
-    def size(self, role: Role, number: int = 1) -> Size:
+    def get_size(self, role: Role, number: int = 1) -> Size:
         """How large the machine of a role is in tile `number`, counted from 1."""
         settings = select_settings(self.machines, role, number)
         size = Size.model_validate({key: value for key, value in settings.items() if key in SIZE_KEYS})
@@ -161,7 +161,7 @@ class Tile:
         }
         return {selector: settings for selector, settings in others.items() if settings}
 
-    def curve_of(self, number: int, tiles: int, phases: Phases) -> RateCurve:
+    def build_curve(self, number: int, tiles: int, phases: Phases) -> RateCurve:
         """The curve of tile `number` of so many, counted from 1: whole periods in the steady state."""
         period_s = phases.steady_s / self.curve.periods
         lead_s = phases.ramp_up_s + phases.warm_up_s
@@ -178,7 +178,7 @@ class TileLoad:
     pct: int
     """100, or 10 to 90 for a fractional one."""
 
-    def share(self, full: float) -> int:
+    def compute_share(self, full: float) -> int:
         """So much of a full tile's load, at least one."""
         return max(1, round(full * self.pct / 100))
 
@@ -201,10 +201,10 @@ def read_tile(file: Path, machine_kind: type[MachineSpec] = MachineSpec) -> Tile
     problem.
     """
     document = Document.read(file)
-    document.only({*TILE_SECTIONS, "machines", "set", "notes"})
+    document.refuse_unknown({*TILE_SECTIONS, "machines", "set", "notes"})
     for key in ("tile", "loads", "run", "curve"):
         if key not in document.content:
-            document.problem(
+            document.note_problem(
                 (key,), "the section is missing", f"Add [{key}]; docs/consolidation.md shows a complete file."
             )
     parts: dict[str, Any] = {
@@ -214,7 +214,7 @@ def read_tile(file: Path, machine_kind: type[MachineSpec] = MachineSpec) -> Tile
     curve = parts["curve"]
     if curve is not None and abs(sum(curve.factors) / len(curve.factors) - 1) > 1e-6:
         mean = sum(curve.factors) / len(curve.factors)
-        document.problem(("curve", "factors"), f"their mean is {mean:.4f}", "Use factors whose mean is 1.")
+        document.note_problem(("curve", "factors"), f"their mean is {mean:.4f}", "Use factors whose mean is 1.")
     machines, notes, settings = _read_machines(document, machine_kind), read_notes(document), _read_settings(document)
     document.finish()
     header, loads, run, maxima = parts["tile"], parts["loads"], parts["run"], parts["maxima"]
@@ -226,7 +226,7 @@ def _read_settings(document: Document) -> SettingsByProgram:
     settings = document.content.get("set", {})
     if isinstance(settings, dict) and all(isinstance(table, dict) for table in settings.values()):
         return flatten_settings(settings)
-    document.problem(
+    document.note_problem(
         ("set",), "is not a table for each program", "Write [set.php] and below it lines as children = 50."
     )
     return {}
@@ -239,9 +239,9 @@ def _read_machines(document: Document, machine_kind: type[MachineSpec]) -> RoleS
         number, role = split_selector(selector)
         place = ("machines", *selector.split("."))
         if role not in set(Role):
-            document.problem(place, "unknown role", suggest(role, set(Role)))
+            document.note_problem(place, "unknown role", suggest(role, set(Role)))
         if number and (not number.isdigit() or int(number) < 1):
-            document.problem(place, f"`{number}` is not the number of a tile", "Use 1, 2, ...")
+            document.note_problem(place, f"`{number}` is not the number of a tile", "Use 1, 2, ...")
         if "count" in settings:
-            document.problem((*place, "count"), "a tile has one machine of each role", "Remove it.")
+            document.note_problem((*place, "count"), "a tile has one machine of each role", "Remove it.")
     return machines

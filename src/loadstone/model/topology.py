@@ -3,33 +3,33 @@
 from functools import cache
 
 from loadstone import topologies as modules
-from loadstone.model.modules import declared_in
+from loadstone.model.modules import collect_declared
 from loadstone.topologies.topology import Topology
 
 
 @cache
-def topologies() -> tuple[Topology, ...]:
+def list_topologies() -> tuple[Topology, ...]:
     """Returns all topologies in the order of their rank."""
-    declared: list[Topology] = declared_in(modules, "TOPOLOGY")
+    declared: list[Topology] = collect_declared(modules, "TOPOLOGY")
     return tuple(sorted(declared, key=lambda topology: (topology.rank, topology.need)))
 
 
-def topology_of(need: str) -> Topology:
+def get_topology(need: str) -> Topology:
     """Returns the topology that workloads of a kind need. Raises KeyError for a kind that no topology serves."""
-    return {topology.need: topology for topology in topologies()}[need]
+    return {topology.need: topology for topology in list_topologies()}[need]
 
 
-def ledgers() -> tuple[str, ...]:
+def list_ledgers() -> tuple[str, ...]:
     """Returns what audits of applications count, without repeats."""
-    return tuple(dict.fromkeys(ledger for topology in topologies() for ledger in topology.ledgers))
+    return tuple(dict.fromkeys(ledger for topology in list_topologies() for ledger in topology.ledgers))
 
 
-def topologies_with(choice: str) -> tuple[Topology, ...]:
+def list_topologies_with(choice: str) -> tuple[Topology, ...]:
     """Returns the topologies that a choice applies to."""
-    return tuple(topology for topology in topologies() if choice in topology.choices)
+    return tuple(topology for topology in list_topologies() if choice in topology.choices)
 
 
-def roles_chosen_by(choice: str) -> tuple[str, ...]:
+def list_roles_chosen_by(choice: str) -> tuple[str, ...]:
     """Returns the service roles whose service a choice names, without repeats."""
-    roles = (role for topology in topologies() for role in topology.roles if role.choice == choice)
+    roles = (role for topology in list_topologies() for role in topology.roles if role.choice == choice)
     return tuple(dict.fromkeys(role.service for role in roles))

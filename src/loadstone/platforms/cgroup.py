@@ -10,7 +10,7 @@ from pathlib import Path
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.journal import ResourceJournal, remove_group
 
-ROOT = Path("/sys/fs/cgroup")
+CGROUP_ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
 """Of the CPU quota (Linux, `Documentation/admin-guide/cgroup-v2.rst`, cpu.max)."""
 
@@ -28,7 +28,7 @@ class Group:
         """Shell words by which a process enters it before it becomes what it is to be."""
         return " && ".join(f"echo $$ > {shlex.quote(str(path))}/cgroup.procs" for path in self.paths)
 
-    def cpu_seconds(self) -> float:
+    def read_cpu_seconds(self) -> float:
         """CPU time of all that ran in it."""
         text = self.usage.read_text()
         if self.usage.name == "cpuacct.usage":
@@ -62,10 +62,10 @@ def make_weighted_group(journal: ResourceJournal, name: str, cpu_weight: int | N
 
 
 def _weighted_unified(journal: ResourceJournal, name: str, weights: Mapping[str, int | None]) -> Group:
-    path = _make_group(journal, ROOT / f"{journal.name}-{name}")
+    path = _make_group(journal, CGROUP_ROOT / f"{journal.name}-{name}")
     for controller, weight in weights.items():
         if weight is not None:
-            (ROOT / "cgroup.subtree_control").write_text(f"+{controller}")
+            (CGROUP_ROOT / "cgroup.subtree_control").write_text(f"+{controller}")
             (path / f"{controller}.weight").write_text(str(weight))
     return Group((path,), path / "cpu.stat")
 
@@ -75,17 +75,17 @@ SPLIT_WEIGHTS = {"cpu": ("cpu", "cpu.shares", 1024), "io": ("blkio", "blkio.bfq.
 
 
 def _weighted_split(journal: ResourceJournal, name: str, weights: Mapping[str, int | None]) -> Group:
-    account = _make_group(journal, ROOT / "cpuacct" / f"{journal.name}-{name}")
+    account = _make_group(journal, CGROUP_ROOT / "cpuacct" / f"{journal.name}-{name}")
     paths = [account]
     for resource, weight in weights.items():
         if weight is not None:
             controller, file, usual = SPLIT_WEIGHTS[resource]
-            paths.append(_make_group(journal, ROOT / controller / f"{journal.name}-{name}"))
+            paths.append(_make_group(journal, CGROUP_ROOT / controller / f"{journal.name}-{name}"))
             (paths[-1] / file).write_text(str(max(2, weight * usual // 100)))
     return Group(tuple(dict.fromkeys(paths)), account / "cpuacct.usage")
 
 
-def account(journal: ResourceJournal, name: str, cores: set[int]) -> Group | None:
+def create_account(journal: ResourceJournal, name: str, cores: set[int]) -> Group | None:
     """A group that counts CPU time and keeps what runs in it on some cores, without other limits; None where this user
     may not make one.
     """
@@ -102,10 +102,12 @@ def make_memory_group(journal: ResourceJournal, name: str, memory_mib: int) -> G
     it, or the kernel has no such limit.
     """
     try:
-        path = _make_group(journal, (ROOT if is_unified() else ROOT / "memory") / f"{journal.name}-{name}")
+        path = _make_group(
+            journal, (CGROUP_ROOT if is_unified() else CGROUP_ROOT / "memory") / f"{journal.name}-{name}"
+        )
         if is_unified():
             with contextlib.suppress(OSError):  # it is on already
-                (ROOT / "cgroup.subtree_control").write_text("+memory")
+                (CGROUP_ROOT / "cgroup.subtree_control").write_text("+memory")
         (path / ("memory.max" if is_unified() else "memory.limit_in_bytes")).write_text(str(memory_mib << 20))
     except OSError as error:
         raise PlatformError(f"Memory cannot be limited: {error}. Run as root, or remove `memory_limit`.") from None
@@ -113,44 +115,44 @@ def make_memory_group(journal: ResourceJournal, name: str, memory_mib: int) -> G
 
 
 def _counted_unified(journal: ResourceJournal, name: str, cores: set[int]) -> Group:
-    path = _make_group(journal, ROOT / f"{journal.name}-{name}")
+    path = _make_group(journal, CGROUP_ROOT / f"{journal.name}-{name}")
     if cores:
         with contextlib.suppress(OSError):  # what runs in it is kept there by itself, if not by its group
-            (ROOT / "cgroup.subtree_control").write_text("+cpuset")
+            (CGROUP_ROOT / "cgroup.subtree_control").write_text("+cpuset")
             (path / "cpuset.cpus").write_text(",".join(map(str, sorted(cores))))
     return Group((path,), path / "cpu.stat")
 
 
 def _counted_split(journal: ResourceJournal, name: str, cores: set[int]) -> Group:
-    path = _make_group(journal, ROOT / "cpuacct" / f"{journal.name}-{name}")
+    path = _make_group(journal, CGROUP_ROOT / "cpuacct" / f"{journal.name}-{name}")
     if not cores:
         return Group((path,), path / "cpuacct.usage")
-    group = _make_group(journal, ROOT / "cpuset" / f"{journal.name}-{name}")
-    (group / "cpuset.mems").write_text((ROOT / "cpuset" / "cpuset.mems").read_text())
+    group = _make_group(journal, CGROUP_ROOT / "cpuset" / f"{journal.name}-{name}")
+    (group / "cpuset.mems").write_text((CGROUP_ROOT / "cpuset" / "cpuset.mems").read_text())
     (group / "cpuset.cpus").write_text(",".join(map(str, sorted(cores))))
     return Group((path, group), path / "cpuacct.usage")
 
 
 def is_unified() -> bool:
     """Whether this host has version 2 alone."""
-    return (ROOT / "cgroup.controllers").is_file()
+    return (CGROUP_ROOT / "cgroup.controllers").is_file()
 
 
 def is_mixed() -> bool:
     """Whether this host has controllers in both versions."""
-    unified = ROOT / "unified" / "cgroup.controllers"
+    unified = CGROUP_ROOT / "unified" / "cgroup.controllers"
     return not is_unified() and unified.is_file() and bool(unified.read_text().split())
 
 
 def may_make_groups() -> bool:
     """Whether this user may make groups at the top, where all controllers are."""
-    return os.access(ROOT if is_unified() else ROOT / "cpu", os.W_OK)
+    return os.access(CGROUP_ROOT if is_unified() else CGROUP_ROOT / "cpu", os.W_OK)
 
 
 def _unified(journal: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Group:
-    path = _make_group(journal, ROOT / f"{journal.name}-{name}")
+    path = _make_group(journal, CGROUP_ROOT / f"{journal.name}-{name}")
     with contextlib.suppress(OSError):  # they are on already, or another process's task
-        (ROOT / "cgroup.subtree_control").write_text("+cpu +memory")
+        (CGROUP_ROOT / "cgroup.subtree_control").write_text("+cpu +memory")
     (path / "cpu.max").write_text(f"{cpus * PERIOD_US} {PERIOD_US}")
     (path / "memory.max").write_text(str(memory_mib << 20))
     return Group((path,), path / "cpu.stat")
@@ -158,7 +160,7 @@ def _unified(journal: ResourceJournal, name: str, cpus: int, memory_mib: int) ->
 
 def _split(journal: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Group:
     cpu, account, memory = (
-        _make_group(journal, ROOT / controller / f"{journal.name}-{name}")
+        _make_group(journal, CGROUP_ROOT / controller / f"{journal.name}-{name}")
         for controller in ("cpu", "cpuacct", "memory")
     )
     (cpu / "cpu.cfs_period_us").write_text(str(PERIOD_US))

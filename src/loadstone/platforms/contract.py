@@ -144,13 +144,13 @@ class MachineNetwork(Protocol):
     def address(self) -> str:
         """Address at which the driver reaches it."""
 
-    async def port_for(self, usual: int) -> int:
+    async def choose_port(self, usual: int) -> int:
         """A port for a service that must be told one: the usual one where nobody else can have it, else a free one."""
 
-    async def reach(self, port: int) -> Endpoint:
+    async def find_endpoint(self, port: int) -> Endpoint:
         """Where the driver reaches a port of this machine."""
 
-    async def way_to(self, peer: "Machine", port: int) -> Endpoint | None:
+    async def find_route(self, peer: "Machine", port: int) -> Endpoint | None:
         """Where a service of this machine reaches a port of `peer`; None when it cannot."""
 
 
@@ -169,11 +169,11 @@ class MachineCounters(Protocol):
         """Further processes on the host that its use is charged to, by what they are."""
         return {}
 
-    async def inside(self) -> Json | None:
+    async def read_inside(self) -> Json | None:
         """Counters as seen within; None when there is no such view or no answer."""
         return None
 
-    async def outside(self) -> Json | None:
+    async def read_outside(self) -> Json | None:
         """Counters as the host sees it; None when it sees the trees of its services alone."""
         return None
 
@@ -207,11 +207,11 @@ class Attachment(Enum):
 class Platform(Protocol):
     """Makes machines."""
 
-    def attachment(self, spec: MachineSpec) -> Attachment:
+    def choose_attachment(self, spec: MachineSpec) -> Attachment:
         """How a machine is attached to networks; raises PlatformError where it cannot have what it asks for."""
 
-    async def missing(self, spec: MachineSpec) -> str:
+    async def explain_missing(self, spec: MachineSpec) -> str:
         """Why it cannot make this machine here, with the remedy; empty when it can."""
 
-    def machine(self, context: MachineContext) -> AbstractAsyncContextManager[Machine]:
+    def start_machine(self, context: MachineContext) -> AbstractAsyncContextManager[Machine]:
         """A machine, up. Raises PlatformError."""

@@ -99,11 +99,11 @@ class WideNetwork:
     """Its identifier, 24 bits, chosen at random."""
     members: tuple[Member, ...]
 
-    def address(self, member: Member) -> str:
+    def get_address(self, member: Member) -> str:
         """A member's own address on it."""
         return str(self.subnet[member.number])
 
-    def peers(self, member_here: Member) -> tuple[Member, ...]:
+    def list_peers(self, member_here: Member) -> tuple[Member, ...]:
         """Members that get what one sends to all, or to a machine."""
         return tuple(
             member for member in self.members if member != member_here and (member.is_side or member_here.is_side)
@@ -140,7 +140,7 @@ class Network:
         """The address of the host that passes on what is for elsewhere."""
         return str(self.subnet[1])
 
-    def next_address(self) -> str:
+    def choose_address(self) -> str:
         """An address that is free; raises PlatformError when there is none."""
         self.taken += 1
         if self.taken > self.subnet.num_addresses - 2:
@@ -163,7 +163,7 @@ class Fabric:
         """Name of its network namespace."""
         return self.journal.name
 
-    async def network(self, name: str) -> Network:
+    async def get_network(self, name: str) -> Network:
         """A network by name; made when it is not there yet. Raises PlatformError."""
         if name not in self.networks:
             async with _choosing():
@@ -175,9 +175,9 @@ class Fabric:
         async with _choosing():
             self.networks[wide.name] = await _guarded(self._make_wide, wide, member_here)
 
-    async def tap(self, network: str, options: TapOptions, has_twin: bool = False) -> NetworkInterface:
+    async def create_tap(self, network: str, options: TapOptions, has_twin: bool = False) -> NetworkInterface:
         """Creates a line for a virtual machine that starts in the namespace, or two of them. Raises PlatformError."""
-        bridge = await self.network(network)
+        bridge = await self.get_network(network)
         if options.bridge and bridge.joined != options.bridge:
             await _guarded(self._join_bridge, bridge, options.bridge)
         self.lines += 1
@@ -194,16 +194,16 @@ class Fabric:
 
     async def link(self, network: str, namespace: str, mbit_per_s: float | None) -> NetworkInterface:
         """A line into another namespace, which is made if need be. Raises PlatformError."""
-        bridge = await self.network(network)
+        bridge = await self.get_network(network)
         self.lines += 1
         nic = self._wire(bridge, f"eth{self.lines}", namespace)
         await _guarded(self._make_link, nic, mbit_per_s)
         return nic
 
     def _wire(self, network: Network, interface: str, namespace: str) -> NetworkInterface:
-        address = network.next_address()
+        address = network.choose_address()
         return NetworkInterface(
-            network.name, interface, namespace, address, mac_of(address), network.host, mtu=network.mtu
+            network.name, interface, namespace, address, compute_mac(address), network.host, mtu=network.mtu
         )
 
     def _make(self, name: str) -> Network:
@@ -212,7 +212,7 @@ class Fabric:
         return network
 
     def _make_wide(self, wide: WideNetwork, member_here: Member) -> Network:
-        address = wide.address(member_here)
+        address = wide.get_address(member_here)
         network = Network(wide.name, wide.subnet, len(wide.members), address, VXLAN_MTU)
         self._make_bridge(network)
         tunnel = f"{self.journal.name}-x{len(self.networks)}"
@@ -224,11 +224,13 @@ class Fabric:
         with netlink.NetNS(self.namespace) as inside:
             index = _index(inside, tunnel)
             inside.link("set", index=index, mtu=VXLAN_MTU)
-            for peer in wide.peers(member_here):
+            for peer in wide.list_peers(member_here):
                 inside.fdb("append", ifindex=index, lladdr=ALL, dst=peer.underlay)
             for neighbour in wide.members:
                 if neighbour != member_here:
-                    inside.fdb("add", ifindex=index, lladdr=mac_of(wide.address(neighbour)), dst=neighbour.underlay)
+                    inside.fdb(
+                        "add", ifindex=index, lladdr=compute_mac(wide.get_address(neighbour)), dst=neighbour.underlay
+                    )
             _join(inside, tunnel, network.name)
         self._send_everywhere(network.name)
         return network
@@ -250,7 +252,7 @@ class Fabric:
             routes.link("add", ifname=up, kind="veth", peer=peer)
             index = _index(routes, up)
             if network.mtu:
-                routes.link("set", index=index, address=mac_of(address), mtu=network.mtu)
+                routes.link("set", index=index, address=compute_mac(address), mtu=network.mtu)
             routes.addr("add", index=index, address=address, prefixlen=PREFIX)
             routes.link("set", index=index, state="up")
             if self.block == BLOCK:
@@ -346,7 +348,7 @@ def may_make_networks() -> bool:
     return bool(effective >> 12 & 1 and effective >> 21 & 1) and Path("/dev/net/tun").exists()
 
 
-def mac_of(address: str) -> str:
+def compute_mac(address: str) -> str:
     """The hardware address of who has an address: locally administered, unlike all others of its network."""
     return "52:54:" + ":".join(f"{byte:02x}" for byte in ipaddress.ip_address(address).packed)
 
@@ -386,7 +388,7 @@ def _slow(routes: "netlink.IPRoute", name: str, mbit_per_s: float) -> None:
 async def _choosing() -> AsyncIterator[None]:
     """No two testbeds of this host may choose the same addresses; raises PlatformError when another never ends."""
     try:
-        async with locks.choosing_addresses():
+        async with locks.lock_addresses():
             yield
     except TimeoutError as error:
         raise PlatformError(f"A network cannot be created: {error} Stop that process (`ss -xlp`).") from None

@@ -12,7 +12,7 @@ SIGNALS = {FaultKind.KILL_PRIMARY: signal.SIGKILL, FaultKind.FREEZE_PRIMARY: sig
 """The faults that any machine can have."""
 
 
-def signal_all(pids: Iterable[int], fault: FaultKind, about: str) -> None:
+def fail_processes(pids: Iterable[int], fault: FaultKind, about: str) -> None:
     """Kills or stops these processes. Raises PlatformError for what only pairs can have."""
     if fault not in SIGNALS:
         raise PlatformError(f"Only pairs can have the fault `{fault}`; this is {about}.")

@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 FAKE_PROGRAMS = ("backend", "web", "station", "echo")
 """Roles that a fake server plays; all others end at once."""
-ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nfake"
+FAKE_ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nfake"
 
 
 @dataclass
@@ -67,23 +67,23 @@ class FakeMachine(LocalMachine):
 
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.readuntil(b"\r\n\r\n")
-    writer.write(ANSWER)
+    writer.write(FAKE_ANSWER)
     writer.close()
 
 
 class FakePlatform:
     """Makes nothing."""
 
-    def attachment(self, spec: MachineSpec) -> Attachment:
+    def choose_attachment(self, spec: MachineSpec) -> Attachment:
         """It needs no network."""
         return Attachment.NONE
 
-    async def missing(self, spec: MachineSpec) -> str:
+    async def explain_missing(self, spec: MachineSpec) -> str:
         """Nothing is."""
         return ""
 
     @asynccontextmanager
-    async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
+    async def start_machine(self, context: MachineContext) -> AsyncIterator[Machine]:
         """A name."""
         machine = FakeMachine(context)
         try:

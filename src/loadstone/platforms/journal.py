@@ -22,11 +22,11 @@ import psutil
 
 from loadstone.host import launch, locks, netlink, runtime
 from loadstone.host.identity import is_still, start_of
-from loadstone.host.runtime import LOCK, is_private, locked_folder, private_folder, runtime_folder
+from loadstone.host.runtime import LOCK, find_runtime_folder, is_private, make_locked_folder, make_private_folder
 
 Json = dict[str, Any]
 
-__all__ = ["JOURNAL", "LOCK", "ResourceJournal", "open_journal", "private_folder", "reap", "runtime_folder"]
+__all__ = ["JOURNAL", "LOCK", "ResourceJournal", "find_runtime_folder", "make_private_folder", "open_journal", "reap"]
 
 JOURNAL = "journal.jsonl"
 PROCESS_END_POLL_INTERVAL_S = 0.01
@@ -63,7 +63,7 @@ class ResourceJournal:
 @asynccontextmanager
 async def open_journal() -> AsyncIterator[ResourceJournal]:
     """A new journal; its folder is gone when the block ends, and what is noted in it with it."""
-    folder, descriptor = locked_folder()
+    folder, descriptor = make_locked_folder()
     with (folder / JOURNAL).open("a", buffering=1) as file:
         try:
             yield ResourceJournal(folder, descriptor, file)
@@ -103,9 +103,9 @@ def is_locked(folder: Path) -> bool:
 
 def reap() -> list[str]:
     """Clears up after processes that were killed; says what was found, one line each."""
-    above = runtime_folder()
+    above = find_runtime_folder()
     undone: list[str] = []
-    for folder in sorted(above.glob(f"{runtime.PREFIX}*")) if is_private(above) else []:
+    for folder in sorted(above.glob(f"{runtime.RUNTIME_PREFIX}*")) if is_private(above) else []:
         with contextlib.suppress(OSError):
             held = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
             try:
@@ -121,7 +121,7 @@ def reap() -> list[str]:
 
 def _sweep(above: Path) -> None:
     """Removes folders whose maker was killed before it had locked them; nothing was made from them yet."""
-    for folder in above.glob(f".{runtime.PREFIX}*") if is_private(above) else []:
+    for folder in above.glob(f".{runtime.RUNTIME_PREFIX}*") if is_private(above) else []:
         with contextlib.suppress(OSError):
             if time.time() - folder.lstat().st_mtime > FORGOTTEN_S:
                 shutil.rmtree(folder, ignore_errors=True)

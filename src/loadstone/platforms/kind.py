@@ -49,7 +49,7 @@ class PlatformKind:
         return EVERY | self.fitting | frozenset(self.settings_section.model_fields)
 
 
-def own_settings(machine: MachineSpec, kind: type[OwnSettings]) -> OwnSettings:
+def get_own_settings(machine: MachineSpec, kind: type[OwnSettings]) -> OwnSettings:
     """A machine's own settings of one kind; the usual ones where none were declared."""
     names = kind.model_fields.keys() & dict(machine).keys()
     return kind.model_validate({name: getattr(machine, name) for name in names})

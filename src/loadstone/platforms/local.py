@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.fault import FaultKind
 from loadstone.model.machine import MachineSpec
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, MachineContext, MachineCounters, ProgramHost, Service
-from loadstone.platforms.failing import signal_all
+from loadstone.platforms.failing import fail_processes
 from loadstone.platforms.interfaces import address_of, line_counters
-from loadstone.platforms.routing import way_over
+from loadstone.platforms.routing import find_route_over
 
 Json = dict[str, Any]
 
@@ -72,29 +72,33 @@ class LocalMachine(ProgramHost, MachineCounters):
             raise PlatformError(f"{self.name} takes folders of this host; only virtual machines mount NFS.")
         return str(source)
 
-    async def port_for(self, usual: int) -> int:
+    async def choose_port(self, usual: int) -> int:
         """The usual one on a network of its own, a free one of the host."""
-        return usual if self.context.nics else free_port()
+        return usual if self.context.nics else find_free_port()
 
-    async def reach(self, port: int) -> Endpoint:
+    async def find_endpoint(self, port: int) -> Endpoint:
         """At its address."""
         return Endpoint(self.address, port)
 
-    async def way_to(self, peer: Machine, port: int) -> Endpoint | None:
+    async def find_route(self, peer: Machine, port: int) -> Endpoint | None:
         """Over a network both are on, or the host; from the host as the driver does."""
-        return await way_over(self.context.nics, peer, port, None) if self.context.nics else await peer.reach(port)
+        return (
+            await find_route_over(self.context.nics, peer, port, None)
+            if self.context.nics
+            else await peer.find_endpoint(port)
+        )
 
     async def fail(self, fault: FaultKind) -> None:
         """Does it to the processes of its services. Raises PlatformError for what only pairs can have."""
-        signal_all(self.running(), fault, self.context.about)
+        fail_processes(self.list_running(), fault, self.context.about)
 
-    def running(self) -> list[int]:
+    def list_running(self) -> list[int]:
         """Processes of its services that have not ended."""
         return [service.pid for service in self.services.values() if service.pid and not service.end()]
 
-    def lines(self) -> dict[str, dict[str, int]]:
+    def read_line_counters(self) -> dict[str, dict[str, int]]:
         """Counters of its lines, as a process there sees them; none while nothing runs."""
-        pids = self.running()
+        pids = self.list_running()
         return line_counters(pids[0], self.context.nics) if pids else {}
 
     def end(self) -> str:

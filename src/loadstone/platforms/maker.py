@@ -11,8 +11,8 @@ from loadstone.model.machine import PUBLIC, Lines, MachineSpec
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Platform
 from loadstone.platforms.fabric import Fabric, NetworkInterface, TapOptions
 from loadstone.platforms.journal import ResourceJournal, open_journal
-from loadstone.platforms.kind import own_settings
-from loadstone.platforms.registry import described, platform_kind
+from loadstone.platforms.kind import get_own_settings
+from loadstone.platforms.registry import describe_machine, get_platform_kind
 from loadstone.platforms.subnets import BLOCK
 from loadstone.platforms.vm.settings import NetworkSettings
 
@@ -28,26 +28,26 @@ class MachineMaker:
     hosts: list[str] = field(default_factory=list)
     """The host's own addresses on the public networks of its machines."""
 
-    async def machine(self, name: str, spec: MachineSpec, networks: Sequence[str], listen: str) -> Machine:
+    async def start_machine(self, name: str, spec: MachineSpec, networks: Sequence[str], listen: str) -> Machine:
         """A machine; without lines of its own its services listen at the host's address `listen`. Raises
         PlatformError.
         """
         platform = await require_platform(spec)
-        attachment = platform.attachment(spec)
+        attachment = platform.choose_attachment(spec)
         linked = networks if attachment is not Attachment.NONE else ()
         nics = {network: await self._link(name, spec, network, attachment) for network in linked}
         self.hosts += [nics[PUBLIC].host] if PUBLIC in nics else []
-        site = MachineContext(name, spec, self.logs, self.journal, nics, described(spec), listen)
-        return await self.stack.enter_async_context(platform.machine(site))
+        site = MachineContext(name, spec, self.logs, self.journal, nics, describe_machine(spec), listen)
+        return await self.stack.enter_async_context(platform.start_machine(site))
 
     async def _link(self, name: str, spec: MachineSpec, network: str, attachment: Attachment) -> NetworkInterface:
         speed = spec.mbit_per_s if network == PUBLIC else None
-        settings = own_settings(spec, NetworkSettings)
+        settings = get_own_settings(spec, NetworkSettings)
         outer = settings.bridge if network == PUBLIC else ""
         bridge = self._choose_network(network, spec.lines, outer)
         if attachment in (Attachment.TAP, Attachment.TWO_TAPS):
             options = TapOptions(speed, settings.queues, settings.mtu or 0, outer)
-            return await self.fabric.tap(bridge, options, has_twin=attachment is Attachment.TWO_TAPS)
+            return await self.fabric.create_tap(bridge, options, has_twin=attachment is Attachment.TWO_TAPS)
         return await self.fabric.link(bridge, f"{self.journal.name}-{name}", speed)
 
     def _choose_network(self, network: str, lines: Lines, outer: str) -> str:
@@ -69,8 +69,8 @@ async def open_maker(logs: Path, block: IPv4Network = BLOCK) -> AsyncIterator[Ma
 
 async def require_platform(spec: MachineSpec) -> Platform:
     """The platform of a machine; raises PlatformError with its reason when it cannot make it here."""
-    platform = platform_kind(spec.platform).maker
-    missing = await platform.missing(spec)
+    platform = get_platform_kind(spec.platform).maker
+    missing = await platform.explain_missing(spec)
     if missing:
         raise PlatformError(missing)
     return platform

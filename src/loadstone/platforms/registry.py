@@ -10,34 +10,34 @@ from pydantic import Field, create_model
 
 from loadstone.model.errors import UsageError
 from loadstone.model.machine import PROCESS, MachineSpec
-from loadstone.model.modules import declared_in
-from loadstone.model.reading import from_settings, settings_of, suggest
+from loadstone.model.modules import collect_declared
+from loadstone.model.reading import from_settings, read_settings, suggest
 from loadstone.platforms import kinds
 from loadstone.platforms.kind import PlatformKind
 
 
 @cache
-def platform_kinds() -> Mapping[str, PlatformKind]:
+def list_platform_kinds() -> Mapping[str, PlatformKind]:
     """The platforms by name, in the order they are listed."""
-    declared: list[PlatformKind] = declared_in(kinds, "KIND")
+    declared: list[PlatformKind] = collect_declared(kinds, "KIND")
     return {kind.name: kind for kind in sorted(declared, key=lambda kind: (kind.rank, kind.name))}
 
 
-def platform_kind(name: str) -> PlatformKind:
+def get_platform_kind(name: str) -> PlatformKind:
     """A platform by name; raises UsageError."""
-    known = platform_kinds()
+    known = list_platform_kinds()
     if name not in known:
         raise UsageError(f"There is no platform `{name}`. {suggest(name, set(known))}")
     return known[name]
 
 
 @cache
-def machine_kind() -> type[MachineSpec]:
+def build_machine_kind() -> type[MachineSpec]:
     """What can be said of machines of all platforms together, for reading what users wrote."""
-    names = tuple(platform_kinds())
+    names = tuple(list_platform_kinds())
     extra_fields: dict[str, Any] = {
         name: (field.annotation, field)
-        for kind in platform_kinds().values()
+        for kind in list_platform_kinds().values()
         for name, field in kind.settings_section.model_fields.items()
     }
     described = f"{', '.join(f'`{name}`' for name in names[:-1])} or `{names[-1]}`"
@@ -47,30 +47,30 @@ def machine_kind() -> type[MachineSpec]:
 
 def read_machine(declared: Mapping[str, object] | str) -> MachineSpec:
     """A machine from its settings, or from `platform=vm,cpus=2,memory=1024`. Raises UsageError."""
-    settings = settings_of(declared) if isinstance(declared, str) else declared
+    settings = read_settings(declared) if isinstance(declared, str) else declared
     if "platform" in settings:
-        platform_kind(str(settings["platform"]))
-    return from_settings(machine_kind(), "machine", settings)
+        get_platform_kind(str(settings["platform"]))
+    return from_settings(build_machine_kind(), "machine", settings)
 
 
-def changed(machine: MachineSpec, **settings: object) -> MachineSpec:
+def replace_settings(machine: MachineSpec, **settings: object) -> MachineSpec:
     """A machine with some other settings, as values or texts; raises UsageError."""
     return read_machine({**machine.declared, **settings})
 
 
 def refuse_foreign(machine: MachineSpec, names: Iterable[str], option: str = "--platform ") -> None:
     """Raises UsageError when one of these settings is none of the machine's platform, which `option` sets."""
-    kind = platform_kind(machine.platform)
+    kind = get_platform_kind(machine.platform)
     foreign = sorted(set(names) - kind.settings)
     if foreign:
-        others = [kind.name for kind in platform_kinds().values() if foreign[0] in kind.settings]
+        others = [kind.name for kind in list_platform_kinds().values() if foreign[0] in kind.settings]
         remedy = f"Use {option}{' or '.join(others)}, or remove the setting."
         raise UsageError(f"A {kind.title} has no `{foreign[0]}`. {remedy}")
 
 
-def described(machine: MachineSpec) -> str:
+def describe_machine(machine: MachineSpec) -> str:
     """A machine for people, with all that was declared of it."""
-    kind, cpus = platform_kind(machine.platform), machine.cpus
+    kind, cpus = get_platform_kind(machine.platform), machine.cpus
     if kind.shares_host:
         size = f" on {cpus} core{'s' * (cpus != 1)}" if cpus else ""
     else:

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from loadstone.model.errors import UsageError
 from loadstone.model.machine import MachineSpec
 from loadstone.model.selector import RoleSettings, normalize_selector, split_selector, write_selector
-from loadstone.platforms.registry import platform_kind, read_machine, refuse_foreign
+from loadstone.platforms.registry import get_platform_kind, read_machine, refuse_foreign
 
 
-def of_role(base: MachineSpec, roles: RoleSettings, role: str) -> MachineSpec:
+def get_role_machine(base: MachineSpec, roles: RoleSettings, role: str) -> MachineSpec:
     """Returns the machine of a role: the base with the role's settings. Raises UsageError."""
     return _with_settings(base, roles, write_selector(role))
 
 
-def of_copy(base: MachineSpec, roles: RoleSettings, role: str, number: int) -> MachineSpec:
+def get_copy_machine(base: MachineSpec, roles: RoleSettings, role: str, number: int) -> MachineSpec:
     """Returns the machine of one copy of a role, counted from 1: the base with the copy's settings. Raises
     UsageError.
     """
@@ -31,7 +31,7 @@ def _with_settings(base: MachineSpec, roles: RoleSettings, selector: str) -> Mac
 
 def has_setting(machine: MachineSpec, name: str) -> bool:
     """Returns whether machines of the platform have a setting."""
-    return name in platform_kind(machine.platform).settings
+    return name in get_platform_kind(machine.platform).settings
 
 
 def refuse_unknown_roles(roles: RoleSettings, copies: Mapping[str, int], counted: str = "") -> None:
@@ -51,7 +51,7 @@ def refuse_unknown_roles(roles: RoleSettings, copies: Mapping[str, int], counted
             raise UsageError(f"`{selector}.count` cannot be set: it selects one machine. {remedy}.")
 
 
-def role_settings(declared: Mapping[str, object]) -> tuple[dict[str, object], dict[str, dict[str, object]]]:
+def split_role_settings(declared: Mapping[str, object]) -> tuple[dict[str, object], dict[str, dict[str, object]]]:
     """Divides settings as users write them: those of all machines, and those of single ones, as `db.disk` or
     `2.web.pin`, by their selector. Raises UsageError.
     """

@@ -10,7 +10,9 @@ from loadstone.platforms.fabric import NetworkInterface
 LOOPBACK = "127.0.0.1"
 
 
-async def way_over(nics: Mapping[str, NetworkInterface], peer: Machine, port: int, host: str | None) -> Endpoint | None:
+async def find_route_over(
+    nics: Mapping[str, NetworkInterface], peer: Machine, port: int, host: str | None
+) -> Endpoint | None:
     """From a machine with these lines to a port of a peer; None when there is no way.
 
     A private network comes before the public one; `host` is what a machine without lines calls the host.
@@ -19,7 +21,7 @@ async def way_over(nics: Mapping[str, NetworkInterface], peer: Machine, port: in
     shared = sorted((name for name in nics if name in theirs), key=lambda name: name == PUBLIC)
     if shared:
         return Endpoint(theirs[shared[0]], port)
-    there = await peer.reach(port)
+    there = await peer.find_endpoint(port)
     if there.host != LOOPBACK:
         return there if nics else None
     return Endpoint(host, there.port) if host else None

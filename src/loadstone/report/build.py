@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import __version__
-from loadstone.judge.consolidation import NAME as CONSOLIDATION
+from loadstone.judge.consolidation import CONSOLIDATION_SCORE_NAME as CONSOLIDATION
 from loadstone.judge.result import judge_result
-from loadstone.judge.score import DISCLAIMER, NAME
+from loadstone.judge.score import DISCLAIMER, WEB_INDEX_NAME
 from loadstone.model.records.manifest import Status
 from loadstone.model.records.result import Iteration, Result, WorkloadResult
 from loadstone.page.blocks import Heading
-from loadstone.report.html import html
-from loadstone.report.markdown import markdown
-from loadstone.report.section import ReportContext, result_blocks, shipped_sections
-from loadstone.report.sections.endings import ending_rows
-from loadstone.report.sections.machines import machine_views
+from loadstone.report.html import render_html
+from loadstone.report.markdown import render_markdown
+from loadstone.report.section import ReportContext, list_shipped_sections, render_result_blocks
+from loadstone.report.sections.endings import list_ending_rows
+from loadstone.report.sections.machines import list_machine_views
 from loadstone.report.sections.mix import mix_rows
-from loadstone.report.sections.operations import operation_rows
+from loadstone.report.sections.operations import list_operation_rows
 from loadstone.store.documents import write_atomic
 from loadstone.store.folder import MANIFESTS, REJUDGED, VERDICTS, Seal, SealState, seal_of
 from loadstone.store.read import read_result
@@ -46,11 +46,11 @@ def write_report(path: Path, form: Format = Format.HTML, output: Path | None = N
 def render_folder(path: Path, form: Format) -> str:
     """The report of a result folder as text. Raises StoreError."""
     seal = seal_of(path)
-    result, note = trusted(read_result(path, seal.state is SealState.INTACT), seal, (path / REJUDGED).exists())
+    result, note = check_trust(read_result(path, seal.state is SealState.INTACT), seal, (path / REJUDGED).exists())
     return render(result, form, seal, note)
 
 
-def trusted(result: Result, seal: Seal, is_rejudged: bool = False) -> tuple[Result, str]:
+def check_trust(result: Result, seal: Seal, is_rejudged: bool = False) -> tuple[Result, str]:
     """The result with a verdict that belongs to its figures, and what is to be said of it.
 
     Without an intact seal nothing is compliant.
@@ -92,11 +92,11 @@ def render(result: Result, form: Format, seal: Seal | None = None, note: str = "
     if form is Format.JSON:
         return json.dumps(as_json(result, seal, note), indent=1) + "\n"
     context = ReportContext(result, seal, form is Format.HTML, note)
-    blocks = list(result_blocks(context, shipped_sections()))
+    blocks = list(render_result_blocks(context, list_shipped_sections()))
     title = _title(result)
     if form is Format.HTML:
-        return html(title, [Heading(result.manifest.name, 1), *blocks])
-    return markdown(result.manifest.name, blocks)
+        return render_html(title, [Heading(result.manifest.name, 1), *blocks])
+    return render_markdown(result.manifest.name, blocks)
 
 
 def _title(result: Result) -> str:
@@ -120,7 +120,7 @@ def as_json(result: Result, seal: Seal | None = None, note: str = "") -> ReportD
         "manifest": {key: value for key, value in manifest.items() if key not in ("criteria", "declarations")},
         "seal": {"state": seal.state, "changed": list(seal.changed)},
         "verdict_note": note,
-        "index": None if index is None else {**index, "name": NAME, "disclaimer": DISCLAIMER},
+        "index": None if index is None else {**index, "name": WEB_INDEX_NAME, "disclaimer": DISCLAIMER},
         "consolidation": None if scored is None else {**scored, "name": CONSOLIDATION, "disclaimer": DISCLAIMER},
         "workloads": [_workload(result, workload, by_label.get(workload.id.label)) for workload in result.workloads],
     }
@@ -144,17 +144,17 @@ def _iteration(
     result: Result, workload: WorkloadResult, iteration: Iteration, verdict: ReportDocument
 ) -> ReportDocument:
     figures, criteria = iteration.figures, workload.criteria
-    views = machine_views(iteration.steady_samples, result.manifest.machines)
-    operations = operation_rows(criteria, figures) if figures.operations else []
+    views = list_machine_views(iteration.steady_samples, result.manifest.machines)
+    operations = list_operation_rows(criteria, figures) if figures.operations else []
     return {
         "number": iteration.number,
         "verdict": verdict,
         "operations": [asdict(row) for row in operations],
         "mix": [asdict(row) for row in mix_rows(criteria, figures)],
-        "endings": [asdict(row) for row in ending_rows(iteration.records.ledger)],
+        "endings": [asdict(row) for row in list_ending_rows(iteration.records.ledger)],
         "sessions": iteration.records.select_counts(figures.sessions),
         "wires": iteration.records.select_counts(figures.connections),
-        "driver_lag_p99_s": figures.lag.value_at(99.0),
+        "driver_lag_p99_s": figures.lag.get_value_at(99.0),
         "driver_cpu": list(figures.driver_cpu),
         "steady_s": figures.steady_s,
         "errors": list(figures.samples),

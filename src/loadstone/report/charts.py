@@ -34,24 +34,24 @@ PALETTE = ["#3b82c4", "#d9822b", "#3a9d5d", "#a05cc4", "#c94f4f", "#8a8f98"]
 GREY, RED, GREEN = "#8a8f98", "#c94f4f", "#3a9d5d"
 OUTCOMES = {"pass": GREEN, "fail": RED, "invalid": "#d9822b"}
 """Colors of points by the verdict of their run."""
-WIDTH, HEIGHT = 420, 170
+CHARTS_WIDTH, HEIGHT = 420, 170
 PAIRED_BAR_HEIGHT = 18
 PADDING = {"left": 14, "top": 5, "right": 5, "bottom": 5}
 """Points about a picture; on the left more, for browsers' fonts may be wider than the ones it was measured with."""
-ROOM: ChartSpec = {"columnPadding": 30, "labelLimit": 190}
+CHART_PADDING: ChartSpec = {"columnPadding": 30, "labelLimit": 190}
 """Points between series of a legend: browsers' fonts may be wider than the ones it was measured with."""
 LEGEND_COLUMNS = 3
 """Series side by side in a legend: more would take the picture's width from it."""
 COUNTED = ("run", "pair", "search", "cores", "CPUs of all machines")
 """Axes on which there is nothing between two whole numbers."""
-STEADY = "steady state"
+STEADY_LABEL = "steady state"
 SHADES = 12
 """Colors of the crowd: cells of the same color are drawn as one path."""
 MOST_POINTS = 2000
 """Points of a series; a picture has about a quarter as many columns."""
 
 
-def draw(plot: AnyPlot, width: int = WIDTH) -> str:
+def draw(plot: AnyPlot, width: int = CHARTS_WIDTH) -> str:
     """The picture as SVG; it scales with the page and takes its text color from it."""
     match plot:
         case Plot():
@@ -69,7 +69,7 @@ def draw(plot: AnyPlot, width: int = WIDTH) -> str:
         case CrowdPlot():
             return _svg(_crowds(plot), width)
         case HeatPlot():
-            return _svg(_heat(plot), 2 * WIDTH, height=17 * max(2, len(plot.names)))
+            return _svg(_heat(plot), 2 * CHARTS_WIDTH, height=17 * max(2, len(plot.names)))
 
 
 def _svg(chart: ChartSpec, width: int, height: int = HEIGHT) -> str:
@@ -121,7 +121,7 @@ def _color(series: Sequence[str], symbol: str = "stroke", named: Sequence[str] |
     shown = list(series if named is None else named)
     legend = None
     if shown and len(series) > 1:
-        legend = _legend(symbol) | {"values": shown, "columns": LEGEND_COLUMNS} | ROOM
+        legend = _legend(symbol) | {"values": shown, "columns": LEGEND_COLUMNS} | CHART_PADDING
     return _channel("series:N", sort=list(series), scale={"domain": list(series), "range": colors}, legend=legend)
 
 
@@ -174,7 +174,7 @@ def _over_time(plot: TimePlot) -> ChartSpec:
 
 def _shaded(bands: FigureRows) -> ChartSpec:
     """Shades everything that is not steady state."""
-    others = [band for band in bands if band["phase"] != STEADY]
+    others = [band for band in bands if band["phase"] != STEADY_LABEL]
     return _mark(others, "rect", {"x": _channel("from:Q"), "x2": _end("to")}, color=GREY, opacity=0.16)
 
 

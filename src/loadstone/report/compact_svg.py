@@ -2,9 +2,9 @@
 
 import re
 
-PATH = re.compile(r'<path d="([^"]*)" fill="([^"]*)"/>')
+SVG_PATH = re.compile(r'<path d="([^"]*)" fill="([^"]*)"/>')
 """A mark that is nothing but a filled shape."""
-SHAPES = re.compile(rf"(?:{PATH.pattern}){{2,}}")
+SHAPES = re.compile(rf"(?:{SVG_PATH.pattern}){{2,}}")
 COORDINATES = re.compile(r' d="([^"]*)"')
 FRACTION = re.compile(r"-?[0-9]+\.[0-9]+(?:e-?[0-9]+)?")
 CRISP = 'shape-rendering="crispEdges"'
@@ -25,6 +25,6 @@ def _shortened(coordinates: re.Match[str]) -> str:
 def _joined(shapes: re.Match[str]) -> str:
     """Filled shapes next to each other as one path for each color: none of them may lie upon another."""
     by_color: dict[str, list[str]] = {}
-    for shape, color in PATH.findall(shapes[0]):
+    for shape, color in SVG_PATH.findall(shapes[0]):
         by_color.setdefault(color, []).append(shape)
     return "".join(f'<path d="{"".join(group)}" fill="{color}" {CRISP}/>' for color, group in by_color.items())

@@ -4,22 +4,22 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
-from loadstone.model.numbers import rounded
+from loadstone.model.numbers import format_rounded
 from loadstone.model.records.manifest import HostFacts, ProfileRecord
 
 SEPARATE_SETTINGS = ("mitigations", "cgroup_limits", "hardware")
 """Facts of the host that have lists of their own."""
 
 
-def phases(profile: ProfileRecord) -> str:
+def format_phases(profile: ProfileRecord) -> str:
     """The lengths of a profile's phases, in words."""
     return (
-        f"ramp-up {rounded(profile.ramp_up_s)} s, warm-up {rounded(profile.warm_up_s)} s, steady state "
-        f"{rounded(profile.steady_s)} s, ramp-down {rounded(profile.ramp_down_s)} s"
+        f"ramp-up {format_rounded(profile.ramp_up_s)} s, warm-up {format_rounded(profile.warm_up_s)} s, steady state "
+        f"{format_rounded(profile.steady_s)} s, ramp-down {format_rounded(profile.ramp_down_s)} s"
     )
 
 
-def versions_and_host(versions: Mapping[str, str | None], host: HostFacts) -> Iterator[tuple[str, str]]:
+def list_versions_and_host(versions: Mapping[str, str | None], host: HostFacts) -> Iterator[tuple[str, str]]:
     """Versions of the program and its parts, and what the machine is."""
     for key, version in versions.items():
         yield key, version or "unknown"
@@ -28,7 +28,7 @@ def versions_and_host(versions: Mapping[str, str | None], host: HostFacts) -> It
             yield key.replace("_", " "), "unknown" if value is None else _text(value)
 
 
-def noted(notes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def list_notes(notes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """What the user noted, marked as that: nobody checked it."""
     for name, text in notes.items():
         yield f"{name} (noted)", text
@@ -38,6 +38,6 @@ def _text(value: object) -> str:
     return ", ".join(f"{number:.2f}" for number in value) if isinstance(value, tuple) else str(value)
 
 
-def command(argv: Sequence[str]) -> str:
+def format_command(argv: Sequence[str]) -> str:
     """The command that makes the same again."""
     return shlex.join(["loadstone", *argv[1:]])

@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 REDACTED = "***"
-CREDENTIALS = ("authorization", "proxy-authorization", "cookie", "set-cookie")
+CREDENTIAL_HEADERS = ("authorization", "proxy-authorization", "cookie", "set-cookie")
 """Fields of a head that let their holder into a session."""
 
 
@@ -40,7 +40,7 @@ def _hidden_line(line: str) -> str:
     """A line of a head with the names of its cookies, without their values."""
     name, colon, text = line.partition(":")
     kind = name.strip().lower()
-    if not colon or kind not in CREDENTIALS:
+    if not colon or kind not in CREDENTIAL_HEADERS:
         return line
     if kind == "cookie":
         shown = "; ".join(f"{pair.partition('=')[0].strip()}={REDACTED}" for pair in text.split(";"))
@@ -69,7 +69,7 @@ def _entry(exchange: Exchange, began: datetime, site: str) -> Json:
 def _request(exchange: Exchange, site: str) -> Json:
     head, _, body = exchange.request.partition("\r\n\r\n")
     method, path, _ = (*head.partition("\r\n")[0].split(" "), "", "")[:3]
-    kind = next((text for name, text in fields_of(head) if name.lower() == "content-type"), "")
+    kind = next((text for name, text in list_fields(head) if name.lower() == "content-type"), "")
     return {
         "method": method,
         "url": site + path,
@@ -84,8 +84,8 @@ def _request(exchange: Exchange, site: str) -> Json:
 
 
 def _response(exchange: Exchange) -> Json:
-    headers = {name.lower(): text for name, text in fields_of(exchange.head)}
-    status = status_of(exchange)
+    headers = {name.lower(): text for name, text in list_fields(exchange.head)}
+    status = get_status(exchange)
     return {
         "status": status or 0,
         "statusText": "",
@@ -104,13 +104,13 @@ def _response(exchange: Exchange) -> Json:
     }
 
 
-def status_of(exchange: Exchange) -> int | None:
+def get_status(exchange: Exchange) -> int | None:
     """The status of an answer; None where none came."""
     parts = exchange.head.partition("\r\n")[0].split(" ")
     return int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else None
 
 
-def fields_of(head: str) -> Iterator[tuple[str, str]]:
+def list_fields(head: str) -> Iterator[tuple[str, str]]:
     """Names and texts of a head's fields."""
     for line in head.split("\r\n")[1:]:
         name, colon, text = line.partition(":")
@@ -119,4 +119,4 @@ def fields_of(head: str) -> Iterator[tuple[str, str]]:
 
 
 def _named(head: str) -> list[Json]:
-    return [{"name": name, "value": text} for name, text in fields_of(head)]
+    return [{"name": name, "value": text} for name, text in list_fields(head)]

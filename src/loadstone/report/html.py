@@ -9,7 +9,7 @@ from loadstone.page.blocks import Block
 from loadstone.page.plot import AnyPlot
 
 
-def environment(*packages: str) -> jinja2.Environment:
+def build_environment(*packages: str) -> jinja2.Environment:
     """The templates of pages: those of this room, and of other packages beside it."""
     loaders = [jinja2.PackageLoader(package) for package in (*packages, "loadstone.report")]
     templates = jinja2.Environment(
@@ -30,7 +30,7 @@ def _drawn(plot: AnyPlot) -> Markup:
     return Markup(draw(plot))
 
 
-def html(title: str, blocks: Sequence[Block], run_link: str = "runs/{folder}/report.html") -> str:
+def render_html(title: str, blocks: Sequence[Block], run_link: str = "runs/{folder}/report.html") -> str:
     """A whole page; `run_link` is where the report of a run is found by its folder's name."""
-    text = environment().get_template("page.html.j2").render(title=title, blocks=blocks, run_link=run_link)
+    text = build_environment().get_template("page.html.j2").render(title=title, blocks=blocks, run_link=run_link)
     return text.encode("utf-8", "replace").decode()

@@ -23,10 +23,10 @@ SPECIAL = re.compile(r"([\\`*\[\]|#]|__)")
 """What Markdown would read as more than text."""
 UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, which a terminal would obey, overrides of direction, and lone surrogates."""
-DEEPEST = 6
+DEEPEST_HEADING = 6
 
 
-def markdown(title: str, blocks: Sequence[Block]) -> str:
+def render_markdown(title: str, blocks: Sequence[Block]) -> str:
     """A whole page."""
     return "\n\n".join([f"# {escape(title)}", *_parts(blocks)]) + "\n"
 
@@ -37,7 +37,7 @@ def _parts(blocks: Sequence[Block], depth: int = 0) -> Iterator[str]:
             case Table():
                 yield from _table(block)
             case Fold():
-                yield f"{'#' * min(DEEPEST, 4 + depth)} {escape(block.summary)}"
+                yield f"{'#' * min(DEEPEST_HEADING, 4 + depth)} {escape(block.summary)}"
                 yield from _parts(block.blocks, depth)
             case Gallery():
                 continue  # pictures are of the page alone; their figures stand in the tables
@@ -49,7 +49,7 @@ def _part(block: Heading | Paragraph | Facts | Verbatim | Cards | Numbers, depth
     match block:
         case Heading():
             aside = f" ({escape(block.aside)})" if block.aside else ""
-            return f"{'#' * min(DEEPEST, block.level + depth)} {escape(block.text)}{aside}"
+            return f"{'#' * min(DEEPEST_HEADING, block.level + depth)} {escape(block.text)}{aside}"
         case Paragraph():
             strong = f"**{escape(block.strong)}**" if block.strong else ""
             return " ".join(part for part in (strong, escape(block.text)) if part)

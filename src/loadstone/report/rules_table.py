@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from loadstone.judge.remedies import REMEDIES
-from loadstone.model.numbers import rounded
+from loadstone.model.numbers import format_rounded
 from loadstone.model.records.check import Check, CheckId, Outcome
 from loadstone.page.blocks import Cell, Column, ColumnKind, Row, Table, Tone
 
-COLUMNS = (
+RULE_COLUMNS = (
     Column("rule"),
     Column("figure"),
     Column("limit"),
@@ -19,9 +19,9 @@ COLUMNS = (
 TONES = {"kept": Tone.KEPT, "broken": Tone.BROKEN}
 
 
-def rules_table(checks: Sequence[Check]) -> Table:
+def build_rules_table(checks: Sequence[Check]) -> Table:
     """One line a rule."""
-    return Table(COLUMNS, [_row(check) for check in checks])
+    return Table(RULE_COLUMNS, [_row(check) for check in checks])
 
 
 def build_anchor(rule: CheckId) -> str:
@@ -35,8 +35,8 @@ def find_anchor(check: Check) -> str:
 
 
 def _row(check: Check) -> Row:
-    figure = f"{rounded(check.figure)} {check.unit}"
-    limit = f"{check.bound} {rounded(check.limit)}"
+    figure = f"{format_rounded(check.figure)} {check.unit}"
+    limit = f"{check.bound} {format_rounded(check.limit)}"
     outcome = Cell(check.outcome, TONES.get(check.outcome, Tone.PLAIN))
     rule = Cell(check.rule, anchor=find_anchor(check))
     return Row([rule, figure, limit, outcome, check.weight, check.detail, Cell(check.source, Tone.QUIET)])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
 
-from loadstone.model.modules import declared_in
+from loadstone.model.modules import collect_declared
 from loadstone.model.records.result import Iteration, Result, WorkloadResult
 from loadstone.model.records.verdict import IterationVerdict, WorkloadVerdict
 from loadstone.page.blocks import Block
@@ -32,7 +32,7 @@ class ReportContext:
         """Whether every workload has pictures of its own."""
         return self.has_pictures and len(self.result.workloads) <= MOST_PICTURED
 
-    def verdict_of(self, workload: WorkloadResult) -> WorkloadVerdict | None:
+    def find_verdict(self, workload: WorkloadResult) -> WorkloadVerdict | None:
         """The verdict on a workload; None where there is none."""
         return self.result.verdict.find_workload(workload.id.label) if self.result.verdict else None
 
@@ -70,20 +70,20 @@ class ReportSection:
 
 
 @cache
-def shipped_sections() -> Sequence[ReportSection]:
+def list_shipped_sections() -> Sequence[ReportSection]:
     """The sections that come with the program, in their order."""
-    declared: list[ReportSection] = declared_in(sections, "SECTION")
+    declared: list[ReportSection] = collect_declared(sections, "SECTION")
     return sorted(declared, key=lambda section: section.rank)
 
 
-def result_blocks(context: ReportContext, sections: Sequence[ReportSection]) -> Iterator[Block]:
+def render_result_blocks(context: ReportContext, sections: Sequence[ReportSection]) -> Iterator[Block]:
     """The blocks of all sections about the result."""
     for section in sections:
         if section.of_result is not None:
             yield from section.of_result(context)
 
 
-def iteration_blocks(context: IterationContext, sections: Sequence[ReportSection]) -> Iterator[Block]:
+def render_iteration_blocks(context: IterationContext, sections: Sequence[ReportSection]) -> Iterator[Block]:
     """The blocks of all sections about one iteration."""
     for section in sections:
         if section.of_iteration is not None:

@@ -11,22 +11,22 @@ from loadstone.study.summary import RunSummary
 PLATFORM_NAMES = {PROCESS: "plain processes of this host"}
 
 
-def ran_on(manifest: StudyManifest, runs: Sequence[RunSummary]) -> str:
+def describe_system_and_host(manifest: StudyManifest, runs: Sequence[RunSummary]) -> str:
     """What the runs were made against, and on what, in one line."""
-    system = system_in_words(manifest, runs)
+    system = describe_system(manifest, runs)
     if manifest.clock is Clock.VIRTUAL:
         return f"{system}, in virtual time: no server was measured"
     host = f"{manifest.host.cpu_model or 'a host'}, {manifest.host.cores_usable or manifest.host.cores or '?'} cores"
-    return ", ".join(part for part in (system, machines_in_words(runs), f"driver on {host}") if part)
+    return ", ".join(part for part in (system, describe_machines(runs), f"driver on {host}") if part)
 
 
-def machines_in_words(runs: Sequence[RunSummary]) -> str:
+def describe_machines(runs: Sequence[RunSummary]) -> str:
     """What made the machines of a system that the lab started; empty for others, and in older answers."""
     platforms = sorted({run.platform for run in runs if run.platform})
     return " and ".join(PLATFORM_NAMES.get(platform, f"platform {platform}") for platform in platforms)
 
 
-def system_in_words(manifest: StudyManifest, runs: Sequence[RunSummary]) -> str:
+def describe_system(manifest: StudyManifest, runs: Sequence[RunSummary]) -> str:
     """What was measured: the targets of the sides where each has one of its own, else what all runs share."""
     targets = {run.request.side.upper(): write_value(run.request.settings.get("target", "")) for run in runs}
     if targets and all(targets.values()):

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pydantic_core import to_json
 
-from loadstone.judge.score import DISCLAIMER, NAME
+from loadstone.judge.score import DISCLAIMER, WEB_INDEX_NAME
 from loadstone.model.errors import StoreError
-from loadstone.model.numbers import number, rounded, shown
+from loadstone.model.numbers import format_number, format_places, format_rounded
 from loadstone.model.records.manifest import Status, StudiedWorkload, StudyManifest
 from loadstone.model.records.verdict import Verdict
 from loadstone.model.system import Clock
@@ -29,17 +29,17 @@ from loadstone.page.blocks import (
     Verbatim,
 )
 from loadstone.report.build import Format, write_report
-from loadstone.report.disclosure import command, noted, phases, versions_and_host
-from loadstone.report.html import html
-from loadstone.report.markdown import markdown
-from loadstone.report.studied_system import machines_in_words, system_in_words
+from loadstone.report.disclosure import format_command, format_phases, list_notes, list_versions_and_host
+from loadstone.report.html import render_html
+from loadstone.report.markdown import render_markdown
+from loadstone.report.studied_system import describe_machines, describe_system
 from loadstone.store.documents import write_atomic
 from loadstone.store.folder import RUNS
-from loadstone.store.read import catalogue
+from loadstone.store.read import list_results
 from loadstone.store.study import ANSWER, read_answer, read_study_manifest
 from loadstone.study.kind import StudyAnswer
 from loadstone.study.question import Answer
-from loadstone.study.registry import AnyStudyKind, kind_of
+from loadstone.study.registry import AnyStudyKind, get_kind
 from loadstone.study.settings import write_settings
 from loadstone.study.summary import Purpose, RunSummary
 
@@ -52,7 +52,7 @@ NOTE = (
     "answer.json contains all figures of this page. The rules that "
     "answer each question are in docs/studies.md."
 )
-EMULATED = (
+EMULATED_STUDY_WARNING = (
     "this machine's processors do not run virtual machines by hardware, so QEMU translated every instruction. The "
     "figures show that the set-up works, not what virtualization costs with KVM."
 )
@@ -80,7 +80,7 @@ def write_study_report(path: Path, form: Format = Format.HTML, output: Path | No
 
 def write_run_reports(path: Path) -> None:
     """Writes the reports of a study's real runs that have none yet."""
-    for run, manifest in catalogue(path / RUNS):
+    for run, manifest in list_results(path / RUNS):
         if manifest.clock is Clock.REAL and not (run / "report.html").exists():
             write_report(run)
 
@@ -88,7 +88,7 @@ def write_run_reports(path: Path) -> None:
 def render_study(path: Path, form: Format, run_link: str | None = None) -> str:
     """The report's text; `run_link` is where a run's own report is found, if not beside it. Raises StoreError."""
     manifest = read_study_manifest(path)
-    kind = kind_of(manifest.kind)
+    kind = get_kind(manifest.kind)
     answer = read_answer(path, kind.adapter)
     if form is Format.JSON:
         return (
@@ -96,23 +96,23 @@ def render_study(path: Path, form: Format, run_link: str | None = None) -> str:
             + "\n"
         )
     try:
-        blocks = list(study_blocks(manifest, kind, answer, form is Format.HTML))
+        blocks = list(render_study_blocks(manifest, kind, answer, form is Format.HTML))
     except UNFIT as error:
         raise StoreError(
             f"{path / ANSWER} is inconsistent ({type(error).__name__}: {error}), so it cannot be shown. "
             "It was modified; the command of the study rebuilds it from the runs."
         ) from None
     if form is Format.MARKDOWN:
-        return markdown(manifest.name, blocks)
-    return html(manifest.name, [Heading(manifest.name, 1), *blocks], run_link or RUN_LINKS[manifest.clock])
+        return render_markdown(manifest.name, blocks)
+    return render_html(manifest.name, [Heading(manifest.name, 1), *blocks], run_link or RUN_LINKS[manifest.clock])
 
 
-def study_blocks(
+def render_study_blocks(
     manifest: StudyManifest, kind: AnyStudyKind, answer: StudyAnswer[Answer], has_pictures: bool
 ) -> Iterator[Block]:
     """Everything a study's report says."""
     yield from _banner(manifest, kind, answer)
-    yield Cards([_card(part, kind.outcome(part, answer.runs)) for part in answer.parts])
+    yield Cards([_card(part, kind.conclude(part, answer.runs)) for part in answer.parts])
     yield from _indices(answer)
     yield from (block for block in kind.overview(answer.parts) if has_pictures or not isinstance(block, Gallery))
     workloads = {workload.workload: workload for workload in manifest.workloads}
@@ -140,8 +140,10 @@ def _banner(manifest: StudyManifest, kind: AnyStudyKind, answer: StudyAnswer[Ans
     for part in answer.parts:
         if part.workload in emulated:
             cost: float | None = getattr(part, "cost", None)
-            times = f": {number(cost, 1)} times the CPU time an operation" if cost else ""
-            yield Paragraph(f"{part.workload}: {EMULATED}", Tone.ALARM, f"Emulated by TCG, not KVM{times}")
+            times = f": {format_number(cost, 1)} times the CPU time an operation" if cost else ""
+            yield Paragraph(
+                f"{part.workload}: {EMULATED_STUDY_WARNING}", Tone.ALARM, f"Emulated by TCG, not KVM{times}"
+            )
 
 
 def _card(part: Answer, outcome: Verdict) -> Card:
@@ -151,10 +153,10 @@ def _card(part: Answer, outcome: Verdict) -> Card:
 def _indices(answer: StudyAnswer[Answer]) -> Iterator[Block]:
     if answer.indices is not None:
         a, b, ratio = answer.indices.a, answer.indices.b, answer.indices.ratio
-        sentence = f"A {number(a, 1)}, B {number(b, 1)}, B by A {number(ratio, 3)}. {DISCLAIMER}"
-        yield Paragraph(sentence, strong=f"{NAME}:")
+        sentence = f"A {format_number(a, 1)}, B {format_number(b, 1)}, B by A {format_number(ratio, 3)}. {DISCLAIMER}"
+        yield Paragraph(sentence, strong=f"{WEB_INDEX_NAME}:")
     if answer.index is not None:
-        yield Paragraph(f"{number(answer.index, 1)}. {DISCLAIMER}", strong=f"{NAME} of these peaks:")
+        yield Paragraph(f"{format_number(answer.index, 1)}. {DISCLAIMER}", strong=f"{WEB_INDEX_NAME} of these peaks:")
 
 
 def _runs(runs: Sequence[RunSummary]) -> Table:
@@ -170,7 +172,7 @@ def _run(run: RunSummary) -> Row:
     purpose = "" if request.purpose is Purpose.MEASURE else f" ({request.purpose})"
     title = f"{request.side.upper()} {settings}{purpose}".strip()
     metrics = [
-        shown(run.metrics[name] * factor, digits) if name in run.metrics else ""
+        format_places(run.metrics[name] * factor, digits) if name in run.metrics else ""
         for name, _, digits, factor in RUN_METRICS
     ]
     verdict = Cell(run.verdict, Tone(run.verdict.value))
@@ -182,15 +184,15 @@ def _configuration(manifest: StudyManifest, runs: Sequence[RunSummary]) -> Itera
     yield Heading("Configuration", 2, "configuration")
     yield Facts(
         [
-            ("profile", f"{manifest.profile.name}: {phases(manifest.profile)}"),
+            ("profile", f"{manifest.profile.name}: {format_phases(manifest.profile)}"),
             ("seed", f"{manifest.seed}; every run adds its own"),
-            ("system", system_in_words(manifest, runs)),
-            *([("machines", machines)] if (machines := machines_in_words(runs)) else []),
-            ("driver threads", rounded(manifest.driver_threads)),
-            *noted(manifest.notes),
-            *versions_and_host(manifest.versions, manifest.host),
+            ("system", describe_system(manifest, runs)),
+            *([("machines", machines)] if (machines := describe_machines(runs)) else []),
+            ("driver threads", format_rounded(manifest.driver_threads)),
+            *list_notes(manifest.notes),
+            *list_versions_and_host(manifest.versions, manifest.host),
         ]
     )
     yield Heading("How to reproduce", 2, "reproduce")
-    yield Verbatim(command(manifest.command))
+    yield Verbatim(format_command(manifest.command))
     yield Paragraph(NOTE, Tone.QUIET)

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Sequence
 
 from loadstone.judge.score import DISCLAIMER
 from loadstone.judge.systems import RankedSystem, SystemScore
-from loadstone.model.numbers import number
+from loadstone.model.numbers import format_number
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.plot import BarPlot
 from loadstone.report.audited import list_audits
-from loadstone.report.html import html
+from loadstone.report.html import render_html
 
 TITLE = "Scores of systems"
 PRINTED = "printed"
 """Stands in place of the verdict on a score that others published."""
-COLUMNS = (
+SYSTEM_REPORT_COLUMNS = (
     Column("system", ColumnKind.TEXT),
     Column("score"),
     Column("divided by the first"),
@@ -30,7 +30,7 @@ NOTE = (
 
 def render_systems(ranked: Sequence[RankedSystem]) -> str:
     """Returns the page as HTML that loads nothing from elsewhere."""
-    return html(TITLE, list(_blocks(ranked)))
+    return render_html(TITLE, list(_blocks(ranked)))
 
 
 def describe_ratio(row: RankedSystem) -> str:
@@ -48,7 +48,7 @@ def describe_score(system: SystemScore) -> str:
 def describe_system(row: RankedSystem) -> list[str]:
     """Returns what every form shows of a system, under the columns before that of the verdict."""
     system = row.system
-    shares = (number(system.qos_pct, 2), number(system.least_qos_pct, 2))
+    shares = (format_number(system.qos_pct, 2), format_number(system.least_qos_pct, 2))
     return [system.name, describe_score(system), describe_ratio(row), system.size, *shares]
 
 
@@ -58,7 +58,7 @@ def _blocks(ranked: Sequence[RankedSystem]) -> Iterator[Block]:
         rows = [row for row in ranked if row.system.kind == kind]
         yield Heading(kind, 2)
         yield Gallery([_picture(rows)])
-        yield Table(COLUMNS, [_row(row) for row in rows])
+        yield Table(SYSTEM_REPORT_COLUMNS, [_row(row) for row in rows])
     yield Paragraph(NOTE, Tone.QUIET)
     yield from list_audits({row.system.name: row.system.audits for row in ranked})
     yield Paragraph(DISCLAIMER)

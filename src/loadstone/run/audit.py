@@ -8,11 +8,11 @@ from pydantic import TypeAdapter
 
 from loadstone.host.http import get
 from loadstone.model.target import Target
-from loadstone.model.topology import ledgers
+from loadstone.model.topology import list_ledgers
 from loadstone.store.figures import AUDIT, HASHES
 from loadstone.store.folder import RunFolder
 
-PATH = "/audit"
+AUDIT_PATH = "/audit"
 AUDIT_TIMEOUT_S = 60.0
 """Longest time for an audit."""
 
@@ -49,7 +49,7 @@ class Holdings:
     def read(cls, answer: bytes) -> "Holdings":
         """Reads the answer of an audit. Raises ValueError."""
         content = _CONTENT.validate_json(answer)
-        totals = {ledger: _TOTAL.validate_python(content[ledger]) for ledger in ledgers() if ledger in content}
+        totals = {ledger: _TOTAL.validate_python(content[ledger]) for ledger in list_ledgers() if ledger in content}
         return cls(totals, _RULES.validate_python(content.get("rules", ())))
 
 
@@ -63,7 +63,7 @@ async def read_holdings(target: Target) -> Holdings | None:
     if target.http is None:
         return None
     with contextlib.suppress(OSError, ValueError):  # pydantic's errors are ValueErrors
-        return Holdings.read(await get(target.http, PATH, AUDIT_TIMEOUT_S))
+        return Holdings.read(await get(target.http, AUDIT_PATH, AUDIT_TIMEOUT_S))
     return None
 
 

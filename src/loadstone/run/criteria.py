@@ -21,8 +21,8 @@ from loadstone.model.workload.operation import Operation, RateLimit, TimeLimit
 from loadstone.model.workload.values import TableValues
 from loadstone.tools.registry import find_tool
 from loadstone.workloads.catalogue import is_shipped_folder
-from loadstone.workloads.shares import Shares, dispersion, shares
-from loadstone.workloads.templates import holes
+from loadstone.workloads.shares import Shares, compute_dispersion, compute_shares
+from loadstone.workloads.templates import list_holes
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ def make_criteria(
     """What one workload's run is held to; a server that `is_ours` can be asked what it holds. A load that `is_bent`
     follows a curve, and its pauses with it.
     """
-    mix = shares(workload)
+    mix = compute_shares(workload)
     return Criteria(
         id=identity or WorkloadId(workload.name),
         title=workload.header.title,
         sessions=load.sessions if isinstance(load, Population) else 0,
         load=_in_words(load, mix, "at most " if workload.is_conditional else ""),
-        due=load.due(profile.phases.steady_s) if isinstance(load, Arrivals) else None,
+        due=load.count_scheduled(profile.phases.steady_s) if isinstance(load, Arrivals) else None,
         due_dispersion=_due_dispersion(load),
         is_even=load.is_even,
         ramp_up_s=profile.phases.ramp_up_s,
@@ -69,7 +69,7 @@ def make_criteria(
         expected_shares={} if workload.is_conditional else mix.operations,
         operations_per_session=mix.operations_per_session,
         paused_share=mix.paused,
-        mean_pause_s=mean_pause_s(workload.pacing),
+        mean_pause_s=compute_mean_pause_s(workload.pacing),
         pacing=workload.pacing.kind,
         drawn_pause=None if is_bent or not workload.pacing.mean_s else _drawn_pause(workload.pacing),
         good_share_pct=workload.limits.good_share_pct,
@@ -83,7 +83,7 @@ def make_criteria(
         lag_share=driver_limits.lag_share,
         driver_cpu_pct=driver_limits.driver_cpu_pct,
         foreign_cpu_pct=driver_limits.foreign_cpu_pct,
-        dispersion=dispersion(workload),
+        dispersion=compute_dispersion(workload),
         total_dispersion=_total_dispersion(workload, mix),
         count_limits=tuple(_count_limit(workload, rule) for rule in workload.rules.values()),
         mix_points=workload.limits.mix_points,
@@ -142,7 +142,7 @@ def _drawn_pause(pacing: Pacing) -> DrawnPause:
     return DrawnPause(pacing.distribution, pacing.mean_s, pacing.cap_s)
 
 
-def mean_pause_s(pacing: Pacing) -> float:
+def compute_mean_pause_s(pacing: Pacing) -> float:
     """Mean of the pauses as they are drawn: cut off at the cap."""
     mean, cap = pacing.mean_s, pacing.cap_s
     if cap is None or mean == 0:
@@ -177,7 +177,7 @@ def _sizes(workload: Workload, operation: Operation) -> list[tuple[float, float]
     """Declared lengths of an operation's body, each with its share."""
     if isinstance(operation.bytes, int):
         return [(float(operation.bytes), 1.0)]
-    for hole in holes(operation.bytes or ""):
+    for hole in list_holes(operation.bytes or ""):
         name, _, column = hole.partition(".")
         table = workload.values.get(name)
         if isinstance(table, TableValues) and column in table.columns:
@@ -195,7 +195,7 @@ def _total_dispersion(workload: Workload, mix: Shares) -> float:
     A cycle is a pause and what the line needs for the body.
     """
     pacing, rate = workload.pacing, workload.connections.page_bytes_per_s
-    mean_s = mean_pause_s(pacing)
+    mean_s = compute_mean_pause_s(pacing)
     squared = {"exponential": 2.0, "uniform": 4 / 3, "fixed": 1.0}[pacing.distribution] * mean_s**2
     first, second = mean_s * mix.paused, squared * mix.paused
     for name, share in mix.operations.items() if rate else ():

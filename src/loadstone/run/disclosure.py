@@ -35,8 +35,8 @@ def _here() -> dict[str, Any]:
         "command": tuple(
             argument.encode("utf-8", "replace").decode() for argument in (*_set_before(sys.argv), *sys.argv)
         ),
-        "versions": facts.versions(),
-        "host": facts.facts(),
+        "versions": facts.read_versions(),
+        "host": facts.read_host_facts(),
     }
 
 
@@ -47,23 +47,23 @@ def _set_before(argv: Sequence[str]) -> list[str]:
     return [f"{key}={value}" for key, value in sorted(os.environ.items()) if name and key.startswith(prefix)]
 
 
-def system_record(system: System) -> SystemRecord:
+def record_system(system: System) -> SystemRecord:
     """A system's settings, as kept."""
     settings: Settings
     if isinstance(system, Reference):
-        settings = system.disclosed()
+        settings = system.disclose()
     else:
         settings = TypeAdapter(type(system)).dump_python(system, mode="json")
     return SystemRecord(SystemKind(type(system).__name__.lower()), settings)
 
 
-def placement_record(placement: Placement) -> dict[str, Settings]:
+def record_placement(placement: Placement) -> dict[str, Settings]:
     """Where services run, as kept: only what was declared other than usual."""
-    machines = {"machine": machine_record(placement.machine), "backend": machine_record(placement.backend)}
-    return machines | role_records(placement.roles)
+    machines = {"machine": record_machine(placement.machine), "backend": record_machine(placement.backend)}
+    return machines | record_roles(placement.roles)
 
 
-def role_records(roles: RoleSettings) -> dict[str, Settings]:
+def record_roles(roles: RoleSettings) -> dict[str, Settings]:
     """Settings of single machines, as kept."""
     return {
         f"machines.{selector}": read_machine(settings).model_dump(mode="json", include=set(settings))
@@ -71,16 +71,16 @@ def role_records(roles: RoleSettings) -> dict[str, Settings]:
     }
 
 
-def machine_record(machine: MachineSpec) -> Settings:
+def record_machine(machine: MachineSpec) -> Settings:
     """A declared machine, as kept: only what was declared other than usual."""
     return machine.declared
 
 
-def declarations(workloads: Iterable[tuple[str, Workload]]) -> Mapping[str, str]:
+def read_declarations(workloads: Iterable[tuple[str, Workload]]) -> Mapping[str, str]:
     """The declaration of each workload, by its label."""
-    return {label: declaration(workload.folder) for label, workload in workloads}
+    return {label: read_declaration(workload.folder) for label, workload in workloads}
 
 
-def declaration(folder: Path) -> str:
+def read_declaration(folder: Path) -> str:
     """A workload's file."""
     return (folder / "workload.toml").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from loadstone.host import launch
 from loadstone.host.cores import on_cores
 from loadstone.host.process import stop
-from loadstone.host.programs import driver
+from loadstone.host.programs import find_driver
 from loadstone.host.secrets import JOIN_TOKEN, join_token
 from loadstone.model.errors import DriverError, StoreError, UsageError
 from loadstone.model.records.events import EVENT_SCHEMA, Event, Ready, Start
@@ -24,10 +24,10 @@ from loadstone.model.records.simulation import Simulated
 from loadstone.model.system import Station
 from loadstone.run.spec import Joining
 from loadstone.run.withheld import with_secrets
-from loadstone.services.station import layout
+from loadstone.services.station import plan_layout
 from loadstone.store.records import parse_event
 
-LONGEST_LINE = 64 * 1024 * 1024
+DRIVER_LONGEST_LINE = 64 * 1024 * 1024
 """Bytes of the longest event (the totals with all histograms)."""
 
 COMPILED_S = 60.0
@@ -119,7 +119,7 @@ def check_plan(plan: DriverDocument) -> None:
     pattern or a selector that is none, and DriverError where it does not answer.
     """
     try:
-        done = launch.run([driver(), "check"], input=json.dumps(plan), timeout=COMPILED_S)
+        done = launch.run([find_driver(), "check"], input=json.dumps(plan), timeout=COMPILED_S)
     except subprocess.TimeoutExpired:
         raise DriverError(f"The driver did not compile the plan within {COMPILED_S:g} s.") from None
     if done.returncode:
@@ -129,12 +129,12 @@ def check_plan(plan: DriverDocument) -> None:
         )
 
 
-def running(plan: DriverDocument, joining: Joining | None = None) -> Task:
+def plan_running(plan: DriverDocument, joining: Joining | None = None) -> Task:
     """Play a plan for real."""
     return _playing((), plan, joining)
 
 
-def waiting(plan: DriverDocument, joining: Joining | None = None) -> Task:
+def plan_waiting(plan: DriverDocument, joining: Joining | None = None) -> Task:
     """Prepare for a plan, then wait for the word to start."""
     return replace(_playing(("--await-start",), plan, joining), is_told=True)
 
@@ -144,13 +144,13 @@ def _playing(options: tuple[str, ...], plan: DriverDocument, joining: Joining | 
     return Task(argv, plan, is_joined=joining is not None)
 
 
-def simulating(plan: DriverDocument, station: Station) -> Task:
+def plan_simulating(plan: DriverDocument, station: Station) -> Task:
     """Play a plan in virtual time against a modelled station."""
-    return Task(("discrete-events",), {"plan": plan, "station": layout(station)})
+    return Task(("discrete-events",), {"plan": plan, "station": plan_layout(station)})
 
 
 @asynccontextmanager
-async def driving(task: Task, log: Path, role: str = "driver", cores: str = "") -> AsyncIterator[Driving]:
+async def start_driver(task: Task, log: Path, role: str = "driver", cores: str = "") -> AsyncIterator[Driving]:
     """Starts the driver on a task, on these cores or all; it is gone when the block ends, however it ends. Raises
     UsageError for a value that the environment lacks.
     """
@@ -158,13 +158,13 @@ async def driving(task: Task, log: Path, role: str = "driver", cores: str = "") 
     with log.open("ab") as errors:
         process = await launch.start(
             *(on_cores(cores.replace(",", "+")) if cores else ()),
-            driver(),
+            find_driver(),
             *task.argv,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
             start_new_session=True,
-            limit=LONGEST_LINE,
+            limit=DRIVER_LONGEST_LINE,
             extra={JOIN_TOKEN: join_token()} if task.is_joined else {},
         )
     try:
@@ -183,7 +183,7 @@ async def driving(task: Task, log: Path, role: str = "driver", cores: str = "") 
 async def simulate(simulation: DriverDocument) -> Simulated:
     """Plays a schedule in virtual time without queues; raises DriverError when it fails."""
     process = await launch.start(
-        driver(),
+        find_driver(),
         "simulate",
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

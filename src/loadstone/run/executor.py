@@ -15,7 +15,7 @@ from enum import Enum, auto
 from typing import IO, Any
 
 from loadstone.fleet.open import OpenFleet
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from loadstone.host.tasks import end_tasks
 from loadstone.measure.machine import Gauge
 from loadstone.measure.monitor import Monitor
@@ -23,7 +23,7 @@ from loadstone.model.errors import DriverError, StoreError
 from loadstone.model.records.events import Event, Ready, Start
 from loadstone.model.records.manifest import TroubleRecord
 from loadstone.model.records.sample import SAMPLE, Sample
-from loadstone.run.driver import Driving, Task, driving, running, simulating, waiting
+from loadstone.run.driver import Driving, Task, plan_running, plan_simulating, plan_waiting, start_driver
 from loadstone.run.faults import Injector
 from loadstone.run.spec import Joining, Lead
 from loadstone.run.tool import ToolDriving, start_tool
@@ -89,7 +89,7 @@ class RecordWriter:
         self.written: dict[str, list[Event]] = {label: [] for label in folders}
         """Events of each workload, as they are in its file."""
 
-    def event(self, line: str, event: Event) -> None:
+    def write_event(self, line: str, event: Event) -> None:
         """Keeps an event of the driver; raises StoreError when the disk takes no more."""
         part = getattr(event, "part", None)
         for label, file in self.events.items():
@@ -112,7 +112,7 @@ class RecordWriter:
 @contextlib.contextmanager
 def _open(folder: RunFolder, name: str) -> Iterator[IO[str]]:
     """A file of records; what a full disk did not take was told when it was written, and closing brings nothing new."""
-    file = folder.lines(name)
+    file = folder.open_lines(name)
     try:
         yield file
     finally:
@@ -163,7 +163,9 @@ class Executor:
                 joining = self._joining(job)
                 self._drivers[job.name] = await stack.enter_async_context(self._driving(job, joining))
                 if self.fleet is not None and joining is not None:
-                    await stack.enter_async_context(self.fleet.driving(job.role, joining.address, self._hosts(job)))
+                    await stack.enter_async_context(
+                        self.fleet.start_drivers(job.role, joining.address, self._hosts(job))
+                    )
                 self._ready[job.name] = asyncio.Event()
             if self.interrupted:  # while they were started
                 self._end_early()
@@ -194,18 +196,18 @@ class Executor:
         hosts = self._hosts(job)
         if self.fleet is None or not hosts:
             return self.joining
-        return Joining(len(hosts), f"{self.fleet.own_address}:{free_port()}", Lead.MERGES)
+        return Joining(len(hosts), f"{self.fleet.own_address}:{find_free_port()}", Lead.MERGES)
 
     def _driving(self, job: DriverJob, joining: Joining | None) -> AbstractAsyncContextManager[Driving | ToolDriving]:
         log = next(iter(job.folders.values())).path / "driver.log"
         if job.tool is not None:
             return start_tool(job.tool, log, job.role, self.cores)
-        return driving(self._task(job, joining), log, job.role, self.cores)
+        return start_driver(self._task(job, joining), log, job.role, self.cores)
 
     def _task(self, job: DriverJob, joining: Joining | None) -> Task:
         if self.testbed.simulated is not None:
-            return simulating(job.plan, self.testbed.simulated)
-        return (waiting if job.is_told else running)(job.plan, joining)
+            return plan_simulating(job.plan, self.testbed.simulated)
+        return (plan_waiting if job.is_told else plan_running)(job.plan, joining)
 
     async def _collect(self, jobs: Sequence[DriverJob], writers: Mapping[str, RecordWriter]) -> None:
         following = [asyncio.create_task(self._follow(job, writers[job.name])) for job in jobs]
@@ -253,13 +255,13 @@ class Executor:
                     continue
                 if isinstance(event, Start) and self._origin_s is None:
                     self._origin_s = time.monotonic()
-                writer.event(line, event)
+                writer.write_event(line, event)
                 self.listener(event)
         except StoreError as error:
             self._note("the store", str(error))
         except DriverError as error:
             if not self._over.is_set():
-                why = str(error) if self.fleet is None else self.fleet.named(str(error))
+                why = str(error) if self.fleet is None else self.fleet.name_hosts_in(str(error))
                 self._note(f"the driver of {job.name}", why)
 
     async def _watch(self, jobs: Sequence[DriverJob], writers: Mapping[str, RecordWriter]) -> None:

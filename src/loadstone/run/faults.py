@@ -30,7 +30,7 @@ class Injector:
         except PlatformError as error:
             self.record = replace(self.record, refused=str(error))
 
-    def concluded(self) -> FaultRecord | None:
+    def conclude(self) -> FaultRecord | None:
         """What was done, with what became of the machine by now."""
         if self.record is None:
             return None
@@ -41,10 +41,10 @@ class Injector:
         }
         return replace(self.record, live_unix_s=later.get("live"), protected_unix_s=later.get("protected"))
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """Returns what was done to which machine, and when it served again, as one sentence."""
         about = f"{self.planned.kind} of {self.machine.name} at {self.planned.at_s:g} s of the steady state"
-        record = self.concluded()
+        record = self.conclude()
         if record is None:
             return f"{about}: not injected, since the load ended before"
         if record.refused:

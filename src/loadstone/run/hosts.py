@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from loadstone.fleet.engines import engine_of
+from loadstone.fleet.engines import create_engine
 from loadstone.fleet.open import OpenFleet, open_fleet
 from loadstone.fleet.reserved import FleetHost
 from loadstone.measure.agent import AgentGauge
@@ -15,16 +15,16 @@ from loadstone.testbed import Testbed
 
 
 @asynccontextmanager
-async def fleet_for(spec: FleetSpec | None, logs: Path) -> AsyncIterator[OpenFleet | None]:
+async def open_fleet_for(spec: FleetSpec | None, logs: Path) -> AsyncIterator[OpenFleet | None]:
     """The hosts of a run, taken while the block runs; None for one that has none but this. Raises FleetError."""
     if spec is None:
         yield None
         return
-    async with open_fleet(spec, engine_of(spec), logs) as fleet:
+    async with open_fleet(spec, create_engine(spec), logs) as fleet:
         yield fleet
 
 
-def disclosed(fleet: OpenFleet | None) -> dict[str, FleetHostRecord]:
+def disclose_hosts(fleet: OpenFleet | None) -> dict[str, FleetHostRecord]:
     """The hosts as they were taken, for the manifest."""
     hosts = fleet.hosts.items() if fleet is not None else ()
     return {name: _record(host) for name, host in hosts}
@@ -46,7 +46,7 @@ def on_fleet(testbed: Testbed, hosts: Mapping[str, AgentGauge], fleet: OpenFleet
     """A testbed whose run also watches the hosts of its fleet."""
 
     def dead() -> str:
-        return fleet.dead() or testbed.dead()  # with a host go all that is on it
+        return fleet.describe_dead() or testbed.dead()  # with a host go all that is on it
 
-    gauges = {name: host.gauge() for name, host in fleet.hosts.items()}
+    gauges = {name: host.create_gauge() for name, host in fleet.hosts.items()}
     return replace(testbed, hosts={**hosts, **gauges}, dead=dead)

@@ -39,7 +39,7 @@ async def seal_after(folder: ResultFolder, work: Work) -> None:
 
 async def mark_after(folder: StudyFolder, work: Callable[[], Work]) -> None:
     """Does the work of a study under its lock and marks the folder; raises whatever ended the work."""
-    with folder.locked():
+    with folder.hold_lock():
         folder.mark(Status.RUNNING)
         try:
             status, reason = await work()

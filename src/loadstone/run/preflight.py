@@ -17,11 +17,11 @@ from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from loadstone.host import launch
-from loadstone.host.programs import driver
+from loadstone.host.programs import find_driver
 from loadstone.model.errors import UsageError
-from loadstone.model.target import Addresses, Endpoint, Identity, Target, encoded
+from loadstone.model.target import Addresses, Endpoint, Identity, Target, encode_path
 from loadstone.model.workload import Workload
-from loadstone.run.plan import target_plan
+from loadstone.run.plan import plan_target
 
 STEP_S = 2.0
 """Longest time for a name, a connection, a TLS handshake."""
@@ -29,11 +29,11 @@ PREFLIGHT_ANSWER_TIMEOUT_S = 10.0
 """Longest time to the first byte of an answer; the slowest pages that anybody waits for take less."""
 ATTEMPTS = 3
 """Requests to a server that closes connections without an answer: what a few users would meet, a run counts."""
-AUTHORITY = "Pass the CA with --authority FILE, or skip verification with --insecure"
+AUTHORITY_REMEDY = "Pass the CA with --authority FILE, or skip verification with --insecure"
 TLS_CAUSES = {
-    "self-signed certificate": f"it is self-signed. {AUTHORITY}",
-    "self-signed certificate in certificate chain": f"it was issued by a private CA. {AUTHORITY}",
-    "unable to get local issuer certificate": f"its issuer is not trusted on this machine. {AUTHORITY}",
+    "self-signed certificate": f"it is self-signed. {AUTHORITY_REMEDY}",
+    "self-signed certificate in certificate chain": f"it was issued by a private CA. {AUTHORITY_REMEDY}",
+    "unable to get local issuer certificate": f"its issuer is not trusted on this machine. {AUTHORITY_REMEDY}",
     "certificate has expired": "it has expired. Renew it, or skip verification with --insecure",
     "certificate is not yet valid": "it is not valid yet. Check the clock of this machine",
 }
@@ -104,7 +104,7 @@ async def _look_by_driver(target: Target, protocol: str, request: str) -> tuple[
     named = [side for side in (target.http, target.https) if side is not None and not _is_address(side.host)]
     if not named and target.https is None and protocol == "http1":
         return ()
-    seen = await _seen({"target": target_plan(target), "protocol": protocol, "request": request})
+    seen = await _seen({"target": plan_target(target), "protocol": protocol, "request": request})
     for side in seen.sides:
         endpoint = target.https if side.is_secure else target.http
         _refuse(side, f"{'https' if side.is_secure else 'http'}://{endpoint}")
@@ -113,7 +113,7 @@ async def _look_by_driver(target: Target, protocol: str, request: str) -> tuple[
 
 async def _seen(question: dict[str, object]) -> Seen:
     process = await launch.start(
-        str(driver()),
+        str(find_driver()),
         "look",
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -177,7 +177,7 @@ def _first_request(workloads: Sequence[Workload]) -> str:
     operations = [operation for workload in workloads for operation in workload.operations.values()]
     plain = (operation.path for operation in operations if operation.method == "GET" and "{" not in operation.path)
     method = "GET" if any(operation.websocket for operation in operations) else "HEAD"
-    return f"{method} {encoded(next(plain, '/'))}"
+    return f"{method} {encode_path(next(plain, '/'))}"
 
 
 def _context(target: Target) -> ssl.SSLContext:

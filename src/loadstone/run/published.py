@@ -20,7 +20,7 @@ from loadstone.model.records.manifest import (
 )
 from loadstone.model.workload import Workload
 from loadstone.run.criteria import make_criteria
-from loadstone.run.disclosure import declarations, make_manifest
+from loadstone.run.disclosure import make_manifest, read_declarations
 from loadstone.run.judging import judge
 from loadstone.store.figures import write_figures
 from loadstone.store.folder import ResultFolder
@@ -39,7 +39,7 @@ def import_published(file: Path, sessions: Mapping[str, int], results: Path, nam
         _check(workloads[workload_name], {page.name for figures in iterations.values() for page in figures.operations})
     counts = {len(iterations) for iterations in published.values()}
     seconds = {figures.steady_s for iterations in published.values() for figures in iterations.values()}
-    profile = replace(PROFILES["full"].changed(steady_s=max(seconds)), iterations=max(counts))
+    profile = replace(PROFILES["full"].with_phases(steady_s=max(seconds)), iterations=max(counts))
     criteria = [
         make_criteria(workloads[name], profile, Population(sessions[name]), shipped=False) for name in published
     ]
@@ -52,7 +52,7 @@ def import_published(file: Path, sessions: Mapping[str, int], results: Path, nam
         system=SystemRecord(SystemKind.PUBLISHED),
         target=f"a published system; figures from {file.name}, not measured here",
         criteria=tuple(criteria),
-        declarations=declarations(workloads.items()),
+        declarations=read_declarations(workloads.items()),
     )
     # The machine they were measured on is not this one.
     folder = ResultFolder.create(results, replace(manifest, host=HostFacts()))

@@ -16,11 +16,11 @@ VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "source", "wbr"})
 """Elements without an end."""
 KEYS = ("message", "error_description", "detail", "details", "title", "error", "errors", "reason", "code", "msg")
 """Members of a JSON document that tell why."""
-LONGEST = 300
+LONGEST_REASON = 300
 MOST_DEPTH = 4
 
 
-def reason_of(body: str) -> str:
+def read_reason(body: str) -> str:
     """The reason that a body gives, in one line; empty where it holds no text."""
     if body.lstrip()[:1] in ("{", "["):
         reasons = " ".join(dict.fromkeys(_reasons(_json(body), 0)))
@@ -100,4 +100,4 @@ def _page(body: str) -> str:
 
 def _cut(text: str) -> str:
     shown = "".join(letter if letter.isprintable() else " " for letter in text)
-    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}..."
+    return shown if len(shown) <= LONGEST_REASON else f"{shown[:LONGEST_REASON]}..."

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from loadstone.host.locks import measuring
-from loadstone.measure.agent import watched
+from loadstone.host.locks import hold_measuring_sign
+from loadstone.measure.agent import watch_agents
 from loadstone.model.errors import LoadstoneError
 from loadstone.model.records.manifest import Status
 from loadstone.model.system import Clock
@@ -13,9 +13,9 @@ from loadstone.run import audit
 from loadstone.run.deployment import AuditedSystem, Deployment, Round, find_faulty_machine
 from loadstone.run.executor import Executor, Listener
 from loadstone.run.faults import Injector
-from loadstone.run.hosts import disclosed, fleet_for, on_fleet
+from loadstone.run.hosts import disclose_hosts, on_fleet, open_fleet_for
 from loadstone.run.lifecycle import seal_after
-from loadstone.run.power import Window, compute_window, make_meters, powered
+from loadstone.run.power import Window, compute_window, make_meters, run_meters_of
 from loadstone.run.signals import Signals
 from loadstone.run.spec import Begin, RunSpec
 from loadstone.run.tiles.spec import TilesSpec
@@ -51,7 +51,7 @@ async def run(spec: AnySpec, listener: Listener, begin: Begin) -> Path:
     make_meters(spec.power)
     with Signals() as signals:
         folder = ResultFolder.create(deployment.results, deployment.declare_manifest())
-        with measuring() as alone:
+        with hold_measuring_sign() as alone:
             folder.change(was_alone=alone or spec.clock is Clock.VIRTUAL)
             await seal_after(folder, _execute(deployment, folder, listener, begin, signals))
     if signals.was_heard_late:
@@ -65,21 +65,23 @@ async def _execute(
     spec, logs = deployment.spec, folder.path / LOGS
     folder.change(notices=await deployment.check_target())
     async with (
-        watched(spec.agents, deployment.authority) as hosts,
-        fleet_for(spec.fleet, logs) as fleet,
+        watch_agents(spec.agents, deployment.authority) as hosts,
+        open_fleet_for(spec.fleet, logs) as fleet,
         deployment.open(logs, fleet) as deployed,
-        powered(spec.power, logs) as power,
+        run_meters_of(spec.power, logs) as power,
     ):
         testbed = replace(deployed, hosts=hosts) if fleet is None else on_fleet(deployed, hosts, fleet)
         cores = deployment.choose_cores()
-        folder.change(target=testbed.about, machines=testbed.facts(), hosts=disclosed(fleet), driver_cores=cores)
+        folder.change(
+            target=testbed.about, machines=testbed.collect_facts(), hosts=disclose_hosts(fleet), driver_cores=cores
+        )
         folder.mark(Status.RUNNING)
         executor = Executor(testbed, listener, spec.joining, fleet, cores or "")
         playing = _Playing(deployment, folder, executor, begin, [])
         with signals.report_to(executor.interrupt):
             status, reason = await playing.play_all()
         # The facts may have changed, such as the active side of a pair and how long it held its outputs.
-        folder.change(machines=testbed.facts(), power=power.summary(playing.windows))
+        folder.change(machines=testbed.collect_facts(), power=power.summarize(playing.windows))
     folder.change(troubles=tuple(executor.troubles))
     return status, reason
 
@@ -128,8 +130,8 @@ class _Playing:
         await self.executor.execute(jobs.jobs)
         self.windows.append(compute_window(self.executor, load.phases))
         if injector is not None:
-            self.folder.change(faults=(*self.folder.manifest.faults, injector.in_words()))
-            if (record := injector.concluded()) is not None:
+            self.folder.change(faults=(*self.folder.manifest.faults, injector.describe()))
+            if (record := injector.conclude()) is not None:
                 for folder in (folder for job in jobs.jobs for folder in job.folders.values()):
                     folder.write(FAULT, asdict(record))
         await self._audit(jobs.audits, before)

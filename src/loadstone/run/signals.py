@@ -16,7 +16,7 @@ _elsewhere: set["Signals"] = set()
 
 
 @contextmanager
-def relayed() -> Iterator[None]:
+def relay_signals() -> Iterator[None]:
     """Tells the runs of all other threads of every signal until the block ends; for the main thread."""
     loop = asyncio.get_running_loop()
     for number in ENDING_SIGNALS:
@@ -30,7 +30,7 @@ def relayed() -> Iterator[None]:
 
 def _relay() -> None:
     for signals in tuple(_elsewhere):
-        signals.hear_soon()
+        signals.listen_soon()
 
 
 class Signals:
@@ -64,7 +64,7 @@ class Signals:
             for number in ENDING_SIGNALS:
                 self._loop.remove_signal_handler(number)
 
-    def hear_soon(self) -> None:
+    def listen_soon(self) -> None:
         """Hears of a signal in its own thread."""
         self._loop.call_soon_threadsafe(self._hear)
 

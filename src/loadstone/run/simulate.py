@@ -13,7 +13,7 @@ from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 ServerModel = dict[str, Any]
 """A modelled server, as `schemas/simulation.json` says."""
 
-PUBLISHED = "published"
+PUBLISHED_MODEL = "published"
 """The modelled server that takes the published mean response time of each operation."""
 
 
@@ -24,17 +24,17 @@ async def simulate(
     lead = PROFILES["full"].phases
     phases = Phases(lead.ramp_up_s, lead.warm_up_s, seconds, 0)
     plan = make_plan([WorkloadLoad(workload, load)], Timing(phases, seed, threads))
-    return await play({"plan": plan, "server": server_model(workload, server)})
+    return await play({"plan": plan, "server": read_server_model(workload, server)})
 
 
-def server_model(workload: Workload, server: str | None) -> ServerModel:
+def read_server_model(workload: Workload, server: str | None) -> ServerModel:
     """Reads `fixed:SECONDS`, `exponential:SECONDS` or `published`; without one, published where there is such.
     Raises UsageError.
     """
     known = set(workload.published.response_s) >= set(workload.operations)
     if server is None:
-        server = PUBLISHED if known else "fixed:0.05"
-    if server == PUBLISHED:
+        server = PUBLISHED_MODEL if known else "fixed:0.05"
+    if server == PUBLISHED_MODEL:
         if not known:
             raise UsageError(f"`{workload.name}` has no published response times. Use fixed:SECONDS.")
         times = [round(workload.published.response_s[name] * 1e9) for name in workload.operations]

@@ -13,12 +13,12 @@ from loadstone.model.load import Population
 from loadstone.model.machine import PLAIN, Placement
 from loadstone.model.profile import Phases, Profile
 from loadstone.model.system import Clock, System
-from loadstone.model.topology import topology_of
+from loadstone.model.topology import get_topology
 from loadstone.model.workload import ServerNeeds
 from loadstone.run.criteria import DRIVER_LIMITS, DriverLimits
 from loadstone.run.plan import WorkloadLoad as WorkloadLoad
-from loadstone.run.plan import data_sessions
-from loadstone.workloads.scaling import rows
+from loadstone.run.plan import compute_data_sessions
+from loadstone.workloads.scaling import compute_rows
 
 
 class Lead(Enum):
@@ -48,7 +48,7 @@ class Joining:
 def count_rows(part: WorkloadLoad, phases: Phases) -> dict[str, int]:
     """Returns what the database of a workload's application is filled with, by table."""
     fixed = {name: int(count) for name, count in part.workload.scale.items()}
-    return fixed | rows(part.workload, data_sessions(part.workload, part.load, phases))
+    return fixed | compute_rows(part.workload, compute_data_sessions(part.workload, part.load, phases))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,7 @@ class RunSpec(DeploymentSpec):
         sessions = max(part.load.sessions if isinstance(part.load, Population) else 1 for part in leading)
         return ServerNeeds(
             need,
-            max(1, math.ceil(sessions / (topology_of(need).users_per_rate or sessions))),
+            max(1, math.ceil(sessions / (get_topology(need).users_per_rate or sessions))),
             directories=max(int(part.workload.scale.get("directories", 1)) for part in self.parts),
             rows={name: count for part in self.parts for name, count in count_rows(part, self.profile.phases).items()},
             mechanisms=tuple(mechanism for part in self.parts for mechanism in part.workload.header.mechanisms),

@@ -18,10 +18,10 @@ from loadstone.host.process import stop
 from loadstone.model.errors import DriverError
 from loadstone.model.records.events import EVENT, Event, PhaseChange
 from loadstone.model.records.result import PhaseLengths
-from loadstone.run.driver import LONGEST_LINE
+from loadstone.run.driver import DRIVER_LONGEST_LINE
 from loadstone.run.tool_events import ToolJob, build_events, build_start, compute_lead_s
 from loadstone.store.documents import read_raw
-from loadstone.store.figures import STEADY
+from loadstone.store.figures import STEADY_PHASE
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import PLAN
 from loadstone.tools.kind import ToolFigures, ToolLine, ToolOutput
@@ -89,7 +89,7 @@ class ToolDriving:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.process.wait(), self.job.task.lead_s)
             return
-        yield PhaseChange("phase", STEADY, self.job.task.lead_s)
+        yield PhaseChange("phase", STEADY_PHASE, self.job.task.lead_s)
 
     async def _read(self, start_s: float) -> ToolOutput:
         """Keeps every line in a file as it comes, and notes when that was."""
@@ -152,7 +152,7 @@ async def start_tool(job: ToolJob, log: Path, role: str, cores: str = "") -> Asy
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
             start_new_session=True,
-            limit=LONGEST_LINE,
+            limit=DRIVER_LONGEST_LINE,
         )
     try:
         if job.kind.request is not None:

@@ -21,7 +21,7 @@ from loadstone.model.records.events import (
     Totals,
 )
 from loadstone.model.workload.operation import TimeLimit
-from loadstone.store.figures import STEADY
+from loadstone.store.figures import STEADY_PHASE
 from loadstone.store.histograms import EMPTY_HISTOGRAM, encode_times
 from loadstone.tools.kind import Amount, ToolFigures, ToolInterval, ToolKind, ToolTask, sum_amounts
 
@@ -86,7 +86,7 @@ def _interval(job: ToolJob, interval: ToolInterval, lead_s: float) -> Interval:
         part=job.part,
         at_s=lead_s + interval.end_s,
         length_s=interval.end_s - interval.begin_s,
-        phase=STEADY,
+        phase=STEADY_PHASE,
         sessions_active=job.task.clients,
         connections_open=job.task.clients,
         operations=(_counts(interval.amount, job.limit),),

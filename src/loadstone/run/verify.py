@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from loadstone.model.target import Target
-from loadstone.run.reason import reason_of
+from loadstone.run.reason import read_reason
 from loadstone.run.visit import VisitedOperation, visit
 from loadstone.workloads import load
 
@@ -91,4 +91,4 @@ async def _fault(folder: Path, target: Target, user: int, most_s: float = math.i
 
 def _refusal(operation: VisitedOperation, number: int) -> VisitRefusal:
     body = operation.exchanges[-1].body if operation.exchanges else ""
-    return VisitRefusal(operation.performed.operation, number, operation.performed.detail, reason_of(body))
+    return VisitRefusal(operation.performed.operation, number, operation.performed.detail, read_reason(body))

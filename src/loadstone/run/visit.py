@@ -10,7 +10,7 @@ from loadstone.model.records.events import Exchange, Performed
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
 from loadstone.run import preflight
-from loadstone.run.driver import DriverDocument, check_plan, driving, running
+from loadstone.run.driver import DriverDocument, check_plan, plan_running, start_driver
 from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 
 LONGEST_VISIT_S = 600.0
@@ -36,7 +36,7 @@ async def visit(workload: Workload, target: Target, seed: int, log: Path) -> Asy
     await preflight.check_target(target, [workload])
     exchanges: list[Exchange] = []
     count = 0
-    async with driving(running(plan), log) as driver:
+    async with start_driver(plan_running(plan), log) as driver:
         async for _, event in driver.read_events():
             if isinstance(event, Exchange):
                 exchanges.append(event)

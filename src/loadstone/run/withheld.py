@@ -9,7 +9,7 @@ from loadstone.model.workload.values import OPTIONS_PREFIX
 
 SECRET = "secret"
 """Kind of a plan's value whose text stands in the environment."""
-LEAST = 4
+LEAST_WITHHELD = 4
 """Letters of a secret: a shorter one stands in texts by chance, which would be withheld with it."""
 
 
@@ -33,7 +33,7 @@ def _secret(variable: str) -> str:
     if variable.startswith(OPTIONS_PREFIX):
         raise UsageError(f"A workload cannot use the variable {variable}, which is reserved for Loadstone. Rename it.")
     text = os.environ.get(variable, "")
-    if len(text) < LEAST:
-        problem = "is not set" if not text else f"is shorter than {LEAST} letters, so it cannot be withheld"
+    if len(text) < LEAST_WITHHELD:
+        problem = "is not set" if not text else f"is shorter than {LEAST_WITHHELD} letters, so it cannot be withheld"
         raise UsageError(f"The workload uses the variable {variable}, which {problem}.")
     return text

@@ -7,39 +7,39 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 
 from loadstone.fleet.open import OpenFleet
-from loadstone.host.cores import cores_beside
-from loadstone.measure.agent import checked
+from loadstone.host.cores import list_free_cores
+from loadstone.measure.agent import split_address
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import Criteria
 from loadstone.model.machine import MachineSpec
 from loadstone.model.records.manifest import Manifest, ProfileRecord
 from loadstone.model.system import Clock, Reference
 from loadstone.model.target import Target
-from loadstone.model.topology import topology_of
+from loadstone.model.topology import get_topology
 from loadstone.model.workload import WEB_NEEDS, ServerNeeds, Workload
-from loadstone.platforms.cores import cores_taken
+from loadstone.platforms.cores import list_taken_cores
 from loadstone.run import preflight
 from loadstone.run.criteria import make_criteria
 from loadstone.run.deployment import Round, RoundJobs
-from loadstone.run.disclosure import declarations, make_manifest, placement_record, system_record
+from loadstone.run.disclosure import make_manifest, read_declarations, record_placement, record_system
 from loadstone.run.driver import check_plan
 from loadstone.run.driver_loads import DriverLoads, compile_loads
 from loadstone.run.plan import (
     LOGGED,
     Timing,
     WorkloadLoad,
-    data_sessions,
-    source_addresses,
+    compute_data_sessions,
+    count_source_addresses,
     start_plan,
 )
-from loadstone.run.seeds import seed_of_iteration
+from loadstone.run.seeds import derive_iteration_seed
 from loadstone.run.spec import Beginning, RunSpec
 from loadstone.run.tool_job import make_tool_job, refuse_unfit_tool
 from loadstone.services.registry import refuse_unfit
 from loadstone.store.folder import ResultFolder
-from loadstone.testbed import Testbed, refuse_unequipped, testbed_of
-from loadstone.testbed.machines import PlannedMachine, planned_machines
-from loadstone.workloads import is_unchanged, load, shipped
+from loadstone.testbed import Testbed, refuse_unequipped, start_testbed
+from loadstone.testbed.machines import PlannedMachine, plan_machines
+from loadstone.workloads import is_unchanged, list_shipped, load
 
 Parts = tuple[WorkloadLoad, ...]
 FRONT = ""
@@ -76,7 +76,7 @@ class WorkloadRun:
             refuse_unfit(spec.system, spec.needs)
         self.plan_machines()
         for url in spec.agents:
-            checked(url)
+            split_address(url)
         for loads in self.loads:
             aimed = loads.aim({FRONT: _placeholders(spec)})
             if not all(is_shipped(part.workload) for part in loads.parts):
@@ -102,7 +102,7 @@ class WorkloadRun:
         if isinstance(spec.system, Target) or spec.clock is Clock.VIRTUAL:
             return ()
         needs = spec.needs if isinstance(spec.system, Reference) else WEB_NEEDS
-        return planned_machines(spec.system, spec.placement, needs)
+        return plan_machines(spec.system, spec.placement, needs)
 
     @property
     def declared_machines(self) -> Sequence[MachineSpec]:
@@ -122,13 +122,13 @@ class WorkloadRun:
             together=spec.together,
             clock=spec.clock,
             key=spec.key,
-            system=system_record(spec.system),
-            placement=placement_record(spec.placement),
+            system=record_system(spec.system),
+            placement=record_placement(spec.placement),
             notes=spec.notes,
             target="not up yet",
             verify_certificates=not isinstance(spec.system, Target) or spec.system.verify,
-            criteria=criteria_of(spec),
-            declarations=declarations((part.workload.name, part.workload) for part in spec.parts),
+            criteria=list_criteria(spec),
+            declarations=read_declarations((part.workload.name, part.workload) for part in spec.parts),
         )
 
     def choose_cores(self) -> str:
@@ -136,7 +136,7 @@ class WorkloadRun:
         leave fewer than the driver's threads.
         """
         machines = [*self.declared_machines, *(machine.spec for machine in self.plan_machines())]
-        return cores_beside(set().union(*map(cores_taken, machines)), self.spec.threads)
+        return list_free_cores(set().union(*map(list_taken_cores, machines)), self.spec.threads)
 
     async def check_target(self) -> tuple[str, ...]:
         """Checks a system that others run; returns notices about the route to it. Raises LoadstoneError."""
@@ -149,7 +149,7 @@ class WorkloadRun:
     def open(self, logs: Path, fleet: OpenFleet | None) -> AbstractAsyncContextManager[Testbed]:
         """Puts the system up; it is down when the block ends."""
         spec = self.spec
-        return testbed_of(spec.system, spec.clock, logs, spec.placement, _needs_with_files(spec), fleet)
+        return start_testbed(spec.system, spec.clock, logs, spec.placement, _needs_with_files(spec), fleet)
 
     def plan_rounds(self) -> Sequence[Round]:
         """Returns every iteration of every workload."""
@@ -164,7 +164,7 @@ class WorkloadRun:
 def is_shipped(workload: Workload) -> bool:
     """Whether a workload is one that comes with the program, unchanged."""
     name = workload.header.name
-    is_ours = shipped().get(name) == workload.folder and is_unchanged(name)
+    is_ours = list_shipped().get(name) == workload.folder and is_unchanged(name)
     return is_ours and workload == _load_shipped(f"{name}:{workload.mix_name}")
 
 
@@ -174,7 +174,7 @@ def _load_shipped(name: str) -> Workload:
     return load(name)
 
 
-def criteria_of(spec: RunSpec) -> tuple[Criteria, ...]:
+def list_criteria(spec: RunSpec) -> tuple[Criteria, ...]:
     """What each workload of a run is held to."""
     is_ours = isinstance(spec.system, Reference)
     return tuple(
@@ -187,9 +187,9 @@ def _needs_with_files(spec: RunSpec) -> ServerNeeds:
     """What the workloads want of the reference servers, with the sessions that each workload's files are for."""
     if not isinstance(spec.system, Reference):
         return WEB_NEEDS
-    with_files = [part for part in spec.parts if part.workload.name in topology_of(spec.need).file_sets]
+    with_files = [part for part in spec.parts if part.workload.name in get_topology(spec.need).file_sets]
     phases = spec.profile.phases
-    file_sets = {part.workload.name: data_sessions(part.workload, part.load, phases) for part in with_files}
+    file_sets = {part.workload.name: compute_data_sessions(part.workload, part.load, phases) for part in with_files}
     return replace(spec.needs, file_sets=file_sets)
 
 
@@ -199,7 +199,7 @@ def _notices(spec: RunSpec, target: Target) -> Iterator[str]:
         yield f"Users show the client certificate {target.identity.certificate}."
     if not target.is_local:
         return
-    most = max(source_addresses(part.aim((target,)), spec.profile.phases) for part in spec.parts)
+    most = max(count_source_addresses(part.aim((target,)), spec.profile.phases) for part in spec.parts)
     if most > 1:
         last = f"127.0.0.{most}"
         yield (
@@ -212,7 +212,7 @@ def _jobs(spec: RunSpec, loads: DriverLoads, iteration: int, testbed: Testbed, f
     """Returns the driver of one iteration, and the application where workloads want it audited."""
     targets, first = {FRONT: testbed.targets}, loads.parts[0]
     name = " + ".join(part.label for part in loads.parts)
-    job = loads.prepare(name, targets, seed_of_iteration(spec.seed, iteration), folder, iteration)
+    job = loads.prepare(name, targets, derive_iteration_seed(spec.seed, iteration), folder, iteration)
     tool = make_tool_job(spec, first, testbed.targets, job.folders[first.label])
     audits = loads.list_audits(job, targets) if isinstance(spec.system, Reference) else []
     return RoundJobs([replace(job, tool=tool)], audits)

@@ -12,19 +12,19 @@ from loadstone.services import php
 from loadstone.services.kind import Site
 from loadstone.services.settings import resolve_settings
 from loadstone.services.status import PHP_STATUS, STATUS, StatusSource
-from loadstone.services.status import apache as read_status
+from loadstone.services.status import read_apache as read_status
 from loadstone.services.unprivileged import NOT_ROOT
 
-CONFIGURATION = "apache.conf"
-PROGRAM = "/usr/sbin/apache2"
-NEEDS = {PROGRAM: "apache2-bin"}
-VERSION = f"{PROGRAM} -v | head -n 1"
-MODULES = "/usr/lib/apache2/modules"
-STATUS_SOURCES = {"apache": StatusSource(f"{STATUS}?auto", read_status)}
+APACHE_CONFIGURATION = "apache.conf"
+APACHE_PROGRAM = "/usr/sbin/apache2"
+APACHE_NEEDS = {APACHE_PROGRAM: "apache2-bin"}
+APACHE_VERSION = f"{APACHE_PROGRAM} -v | head -n 1"
+APACHE_MODULES = "/usr/lib/apache2/modules"
+APACHE_STATUS_SOURCES = {"apache": StatusSource(f"{STATUS}?auto", read_status)}
 ALWAYS = ("status", "authz_core", "alias", "mime", "env", "ssl", "socache_shmcb", "headers")
 """Modules of every server."""
 
-LOG = 'CustomLog {folder}/access.log "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\""\n'
+APACHE_LOG = 'CustomLog {folder}/access.log "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\""\n'
 """Debian's format `combined`."""
 
 
@@ -107,7 +107,7 @@ class PreforkSettings(Section):
 
 PREFORK_LIMIT = 256
 """Processes that Apache allows unless told more (httpd.apache.org, ServerLimit)."""
-EVENT = {
+EVENT_SETTINGS = {
     # Debian's mpm_event.conf.
     Tuning.DEFAULT: EventSettings(start=2, min_spare=25, max_spare=75, thread_limit=64, threads=25, max=150),
     # All threads from the start, for a thousand requests at once.
@@ -142,7 +142,7 @@ class ApacheSettings(Section):
     access_log: bool = Field(description="whether each request is logged")
 
 
-SETTINGS = {
+APACHE_SETTINGS = {
     # Debian's apache2.conf, ssl.conf, status.conf and default site; EnableSendfile is off unless said
     # (httpd.apache.org, core).
     Tuning.DEFAULT: ApacheSettings(
@@ -152,14 +152,14 @@ SETTINGS = {
         requests_each=0, sendfile=True, tls_sessions_bytes=16_000_000, extended_status=False, access_log=False
     ),
 }
-NAME, EVENT_NAME, PREFORK_NAME = "apache", "apache.event", "apache.prefork"
+APACHE_NAME, EVENT_NAME, PREFORK_NAME = "apache", "apache.event", "apache.prefork"
 """Of its settings."""
 Pool = EventSettings | PreforkSettings
 
 
 def find_event_pool(site: Site) -> EventSettings:
     """Returns the pool of threads of a site."""
-    return resolve_settings(site, EVENT_NAME, EVENT)
+    return resolve_settings(site, EVENT_NAME, EVENT_SETTINGS)
 
 
 def find_prefork_pool(site: Site) -> PreforkSettings:
@@ -167,15 +167,19 @@ def find_prefork_pool(site: Site) -> PreforkSettings:
     return resolve_settings(site, PREFORK_NAME, PREFORK)
 
 
-def serving(site: Site) -> str:
+def render_start(site: Site) -> str:
     """The shell's words that start it in the foreground."""
-    return f"exec {shlex.join([*NOT_ROOT, PROGRAM, '-DFOREGROUND', '-f', f'{site.folder}/{CONFIGURATION}'])}"
+    return (
+        f"exec {shlex.join([*NOT_ROOT, APACHE_PROGRAM, '-DFOREGROUND', '-f', f'{site.folder}/{APACHE_CONFIGURATION}'])}"
+    )
 
 
-def http(site: Site, pool: Pool, modules: Sequence[str], content: str) -> str:
+def render_http(site: Site, pool: Pool, modules: Sequence[str], content: str) -> str:
     """Over HTTP and TLS; everything written below one folder. What is served is given."""
-    settings = resolve_settings(site, NAME, SETTINGS)
-    loaded = "".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so\n" for name in (pool.module, *ALWAYS, *modules))
+    settings = resolve_settings(site, APACHE_NAME, APACHE_SETTINGS)
+    loaded = "".join(
+        f"LoadModule {name}_module {APACHE_MODULES}/mod_{name}.so\n" for name in (pool.module, *ALWAYS, *modules)
+    )
     return (
         f"ServerRoot {site.folder}\nPidFile {site.folder}/apache.pid\nDefaultRuntimeDir {site.folder}\n"
         f"ServerName localhost\nErrorLog /dev/stderr\nLogLevel warn\n{loaded}{pool.lines}ListenBacklog 4096\n"
@@ -185,7 +189,7 @@ def http(site: Site, pool: Pool, modules: Sequence[str], content: str) -> str:
         f"EnableSendfile {'On' if settings.sendfile else 'Off'}\nAcceptPathInfo On\n"
         "TypesConfig /dev/null\nAddType text/html .html\nAddType image/gif .gif\n"
         f"SSLSessionCache shmcb:{site.folder}/tls({settings.tls_sessions_bytes})\n"
-        f"{LOG.format(folder=site.folder) if settings.access_log else ''}"
+        f"{APACHE_LOG.format(folder=site.folder) if settings.access_log else ''}"
         f"ExtendedStatus {'On' if settings.extended_status else 'Off'}\n"
         f"<Location {STATUS}>\n    SetHandler server-status\n    Require all granted\n</Location>\n{content}"
         f"<VirtualHost *:{site.tls_port}>\n    SSLEngine on\n    SSLCertificateFile {site.certificates}/server.pem\n"
@@ -193,11 +197,11 @@ def http(site: Site, pool: Pool, modules: Sequence[str], content: str) -> str:
     )
 
 
-def php_handler(site: Site) -> tuple[str, str]:
+def render_php_handler(site: Site) -> tuple[str, str]:
     """What gives requests to PHP's process manager, to which connections are kept where it is tuned; and its lines.
     What it keeps is also the most that each process opens, so that together they never hold more than there are.
     """
-    address = f"unix:{site.folder}/{php.SOCKET}|fcgi://php"
+    address = f"unix:{site.folder}/{php.PHP_SOCKET}|fcgi://php"
     max_connections = 0
     if site.tuning is Tuning.TUNED:
         max_connections = php.find_settings(site).children // find_event_pool(site).most_processes
@@ -207,11 +211,11 @@ def php_handler(site: Site) -> tuple[str, str]:
     return f'"proxy:{address}"', lines
 
 
-def php_status(handler: str) -> str:
+def render_php_status(handler: str) -> str:
     """A place where PHP says what it does."""
     return f"<Location {PHP_STATUS}>\n    SetHandler {handler}\n    Require all granted\n</Location>\n"
 
 
-def readable(folder: str, lines: str = "") -> str:
+def render_readable(folder: str, lines: str = "") -> str:
     """A folder that anyone may see, with what else holds for it."""
     return f"<Directory {folder}>\n    Require all granted\n{lines}</Directory>\n"

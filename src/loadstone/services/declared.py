@@ -5,7 +5,7 @@ from functools import cache
 from typing import TypedDict
 
 from loadstone.host import launch
-from loadstone.host.programs import server
+from loadstone.host.programs import find_server
 
 
 class DeclaredPage(TypedDict):
@@ -16,8 +16,8 @@ class DeclaredPage(TypedDict):
 
 
 @cache
-def declared_pages() -> dict[str, DeclaredPage]:
+def read_declared_pages() -> dict[str, DeclaredPage]:
     """By workload and operation, as `banking/login`."""
-    output = launch.run([server(), "pages"], check=True).stdout
+    output = launch.run([find_server(), "pages"], check=True).stdout
     pages: dict[str, DeclaredPage] = json.loads(output)
     return pages

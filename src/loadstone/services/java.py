@@ -9,15 +9,15 @@ from urllib.parse import urlsplit
 from loadstone.model.errors import ServiceError
 from loadstone.model.service import ServiceRole
 from loadstone.services import tomcat
-from loadstone.services.declared import declared_pages
+from loadstone.services.declared import read_declared_pages
 from loadstone.services.kind import SITE, Program, Site
 from loadstone.services.sites import file_command
 from loadstone.services.status import STATUS
-from loadstone.services.unprivileged import shell
+from loadstone.services.unprivileged import build_shell_command
 
 SOURCES, COMMON = "java", "common"
 """Folder of a machine's files with an application's sources; that of ours with what all applications have in common."""
-CONNECTIONS, STATEMENTS = 48, 200
+JAVA_CONNECTIONS, STATEMENTS = 48, 200
 """Of the pool, and kept of each connection. Published tests had 200 and 200; databases here allow 64 connections."""
 JDBC = {"postgresql": "postgresql", "mysql": "mariadb"}
 """How Java calls what the applications' other implementation calls so."""
@@ -48,7 +48,7 @@ class Application:
     """What it takes from the distribution beside that, by path."""
 
 
-def program(site: Site, application: Application, preparing: Sequence[list[str]] | None = None) -> Program:
+def build_program(site: Site, application: Application, preparing: Sequence[list[str]] | None = None) -> Program:
     """Over a database that is filled already, or that `preparing` fills; as the user that starts it. Without
     `preparing` the application's files are written.
     """
@@ -56,30 +56,32 @@ def program(site: Site, application: Application, preparing: Sequence[list[str]]
     form = replace(FORM, path=(*FORM.path, *application.jars), api=":".join((FORM.api, *application.jars)))
     servlets = {application.servlet: application.patterns}
     texts = {
-        tomcat.CONFIGURATION: tomcat.server_xml(site, {"": site_folder}),
-        f"{SITE}/{tomcat.WEB_XML}": tomcat.web_xml(
+        tomcat.TOMCAT_CONFIGURATION: tomcat.render_server_xml(site, {"": site_folder}),
+        f"{SITE}/{tomcat.WEB_XML}": tomcat.render_web_xml(
             site, {STATUS: tomcat.STATUS_PAGE}, ("/",), servlets, application.max_upload_bytes
         ),
-        f"{SITE}/WEB-INF/{tomcat.STATUS_PAGE}": tomcat.page(tomcat.STATUS_PAGE),
-        **sources(application.workload),
+        f"{SITE}/WEB-INF/{tomcat.STATUS_PAGE}": tomcat.read_page(tomcat.STATUS_PAGE),
+        **read_sources(application.workload),
     }
     files_command = file_command(application.workload, 1, site_folder)
     steps = [
-        tomcat.folders(site),
+        tomcat.build_folder_command(site),
         *([files_command] if preparing is None else preparing),
-        tomcat.compiling(f"{site.folder}/{SOURCES}/*.java", form, f"{site_folder}/WEB-INF/classes"),
+        tomcat.build_compile_command(f"{site.folder}/{SOURCES}/*.java", form, f"{site_folder}/WEB-INF/classes"),
     ]
     properties = {
-        "loadstone.database": jdbc(site.peers[ServiceRole.DATABASE]),
-        "loadstone.pool": str(CONNECTIONS),
+        "loadstone.database": format_jdbc(site.peers[ServiceRole.DATABASE]),
+        "loadstone.pool": str(JAVA_CONNECTIONS),
         "loadstone.statements": str(STATEMENTS),
         **application.properties,
     }
-    command = tomcat.serving(site, properties, form)
-    return Program(command, texts, steps, status=tomcat.STATUS_SOURCES, version=shell(FORM.version))
+    command = tomcat.build_start_command(site, properties, form)
+    return Program(
+        command, texts, steps, status=tomcat.TOMCAT_STATUS_SOURCES, version=build_shell_command(FORM.version)
+    )
 
 
-def jdbc(url: str) -> str:
+def format_jdbc(url: str) -> str:
     """A database's address as Java has it. Raises ServiceError for one that Java has no driver of."""
     parts = urlsplit(url)
     if parts.scheme not in JDBC:
@@ -87,20 +89,20 @@ def jdbc(url: str) -> str:
     return f"jdbc:{JDBC[parts.scheme]}://{parts.hostname}:{parts.port}{parts.path}?user={parts.username}"
 
 
-def sources(workload: str) -> dict[str, str]:
+def read_sources(workload: str) -> dict[str, str]:
     """An application's files by their names below a machine's folder."""
     ours = files("loadstone.suts").joinpath("java")
     sources_of_both = [file for folder in (COMMON, workload) for file in ours.joinpath(folder).iterdir()]
     texts = {f"{SOURCES}/{file.name}": file.read_text() for file in sources_of_both if file.name.endswith(".java")}
-    return texts | {f"{SOURCES}/Facts.java": facts(workload)}
+    return texts | {f"{SOURCES}/Facts.java": render_facts(workload)}
 
 
-def facts(workload: str) -> str:
+def render_facts(workload: str) -> str:
     """What a workload declares of its pages, as Java."""
     rows = ",\n".join(
         f"        Map.entry({json.dumps(name.partition('/')[2])}, "
         f"new Facts({page['bytes']}, List.of({json.dumps(page['links'])[1:-1]})))"
-        for name, page in declared_pages().items()
+        for name, page in read_declared_pages().items()
         if name.partition("/")[0] == workload
     )
     return (

@@ -14,7 +14,7 @@ SITE = "site"
 """Folder of a machine's files that a web server serves."""
 
 
-def local(listen: str) -> str:
+def get_local_address(listen: str) -> str:
     """Where a machine itself reaches what listens there."""
     return "127.0.0.1" if listen == "0.0.0.0" else listen
 
@@ -124,10 +124,10 @@ class ServiceKind:
         """Its name; its role where it is the only service of the role."""
         return self.role if self.name == EMBEDDED else self.name
 
-    def tunings(self, mechanism: Mechanism | None = None) -> tuple[Tuning, ...]:
+    def list_tunings(self, mechanism: Mechanism | None = None) -> tuple[Tuning, ...]:
         """Settings that differ."""
         return tuple(Tuning) if self.is_tuned and mechanism not in self.untuned else (Tuning.DEFAULT,)
 
-    def packages_for(self, mechanism: Mechanism | None = None) -> Mapping[str, str]:
+    def list_packages(self, mechanism: Mechanism | None = None) -> Mapping[str, str]:
         """Debian's packages by a file of theirs."""
         return {**self.needs, **(self.mechanisms[mechanism] if mechanism else {})}

@@ -3,22 +3,22 @@
 from loadstone.services import php
 from loadstone.services.kind import Site
 
-NEEDS = {"/usr/lib/apache2/modules/libphp*.so": "libapache2-mod-php"}
+MOD_PHP_NEEDS = {"/usr/lib/apache2/modules/libphp*.so": "libapache2-mod-php"}
 LINKED = "libphp.so"
-VERSION = "ls /usr/lib/apache2/modules/libphp*.so | sed 's/.*libphp/PHP module /; s/.so$//'"
-MODULE = "application/x-httpd-php"
+MOD_PHP_VERSION = "ls /usr/lib/apache2/modules/libphp*.so | sed 's/.*libphp/PHP module /; s/.so$//'"
+MOD_PHP_TYPE = "application/x-httpd-php"
 """What is given to it."""
-NONE = "none"
+NO_MODULE = "none"
 """How an empty value is said (php.net, changing settings in Apache)."""
 
 
-def linking(site: Site) -> str:
+def render_link(site: Site) -> str:
     """The shell's words for Debian's module, which has its version in its name."""
     return f"ln -sf $(ls /usr/lib/apache2/modules/libphp*.so | tail -n 1) {site.folder}/{LINKED}"
 
 
-def loading(site: Site) -> str:
+def render_load(site: Site) -> str:
     """Loads it, with PHP's settings."""
-    values = php.ini(site).items()
-    set_to = "".join(f'php_admin_value {name} "{value or NONE}"\n' for name, value in values)
+    values = php.build_ini(site).items()
+    set_to = "".join(f'php_admin_value {name} "{value or NO_MODULE}"\n' for name, value in values)
     return f"LoadModule php_module {site.folder}/{LINKED}\n{set_to}"

@@ -9,17 +9,17 @@ from loadstone.model.service import Tuning
 from loadstone.services import php
 from loadstone.services.kind import Program, Site
 from loadstone.services.settings import resolve_settings
-from loadstone.services.sites import file_commands
+from loadstone.services.sites import build_file_commands
 from loadstone.services.status import PHP_STATUS, STATUS, StatusSource
-from loadstone.services.status import nginx as read_status
-from loadstone.services.unprivileged import shell
+from loadstone.services.status import read_nginx as read_status
+from loadstone.services.unprivileged import build_shell_command
 
-CONFIGURATION = "nginx.conf"
-PORT = 8080
+NGINX_CONFIGURATION = "nginx.conf"
+NGINX_PORT = 8080
 """Where it listens on a machine of its own."""
-NEEDS = {"/usr/sbin/nginx": "nginx-light"}
-VERSION = "/usr/sbin/nginx -v 2>&1"
-STATUS_SOURCES = {"nginx": StatusSource(STATUS, read_status)}
+NGINX_NEEDS = {"/usr/sbin/nginx": "nginx-light"}
+NGINX_VERSION = "/usr/sbin/nginx -v 2>&1"
+NGINX_STATUS_SOURCES = {"nginx": StatusSource(STATUS, read_status)}
 WORKER_FILES = 16_384
 """Open files a worker may have; a connection and the file it is sent take two. No tuning: with fewer, users who come
 would be turned away."""
@@ -49,7 +49,7 @@ class NginxSettings(Section):
         return self
 
 
-SETTINGS = {
+NGINX_SETTINGS = {
     # The program's own (nginx.org, documentation of the core and TLS modules); Debian's package leaves them so, and
     # has a log of requests.
     Tuning.DEFAULT: NginxSettings(
@@ -64,29 +64,36 @@ SETTINGS = {
         access_log=False,
     ),
 }
-NAME = "nginx"
+NGINX_NAME = "nginx"
 """Of its settings."""
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """Writes the workload's files first; then in the foreground, as the user that starts it."""
-    texts = {CONFIGURATION: configuration(site)}
-    return Program(shell(serving(site)), texts, file_commands(site), version=shell(VERSION))
+    texts = {NGINX_CONFIGURATION: render_configuration(site)}
+    return Program(
+        build_shell_command(render_start(site)),
+        texts,
+        build_file_commands(site),
+        version=build_shell_command(NGINX_VERSION),
+    )
 
 
-def serving(site: Site) -> str:
+def render_start(site: Site) -> str:
     """The shell's words that start it."""
-    return f"PATH=$PATH:/usr/sbin; exec nginx -p {site.folder} -e stderr -c {site.folder}/{CONFIGURATION}"
+    return f"PATH=$PATH:/usr/sbin; exec nginx -p {site.folder} -e stderr -c {site.folder}/{NGINX_CONFIGURATION}"
 
 
-def configuration(site: Site) -> str:
+def render_configuration(site: Site) -> str:
     """The workload's files alone."""
-    return http(site, f"    server {{ listen {site.listen}:{site.port} backlog=4096; root {site.document_root}; }}\n")
+    return render_http(
+        site, f"    server {{ listen {site.listen}:{site.port} backlog=4096; root {site.document_root}; }}\n"
+    )
 
 
-def http(site: Site, servers: str) -> str:
+def render_http(site: Site, servers: str) -> str:
     """The distribution's own where it matters, everything written below one folder; what is served is given."""
-    settings = resolve_settings(site, NAME, SETTINGS)
+    settings = resolve_settings(site, NGINX_NAME, NGINX_SETTINGS)
     settings_lines = "".join(f"    {kind}_temp_path {site.folder}/{kind};\n" for kind in SPOOLS) + _tuned(settings)
     log = f"{site.folder}/access.log" if settings.access_log else "off"
     return (
@@ -112,13 +119,15 @@ def _tuned(settings: NginxSettings) -> str:
     )
 
 
-def php_upstream(site: Site) -> str:
+def render_php_upstream(site: Site) -> str:
     """PHP's process manager, to which connections are kept where it is tuned."""
-    keep_alive = f"keepalive {php.kept_connections(site, site.threads)}; " if site.tuning is Tuning.TUNED else ""
-    return f"    upstream php {{ server unix:{site.folder}/{php.SOCKET}; {keep_alive}}}\n"
+    keep_alive = (
+        f"keepalive {php.compute_kept_connections(site, site.threads)}; " if site.tuning is Tuning.TUNED else ""
+    )
+    return f"    upstream php {{ server unix:{site.folder}/{php.PHP_SOCKET}; {keep_alive}}}\n"
 
 
-def php_status(site: Site) -> str:
+def render_php_status(site: Site) -> str:
     """A place where PHP says what it does."""
     return (
         f"        location = {PHP_STATUS} {{ fastcgi_pass php; fastcgi_param REQUEST_METHOD GET; "
@@ -127,7 +136,7 @@ def php_status(site: Site) -> str:
     )
 
 
-def http_and_tls(site: Site, locations: str) -> str:
+def render_http_and_tls(site: Site, locations: str) -> str:
     """A server over HTTP and TLS."""
     return (
         f"    server {{\n        listen {site.listen}:{site.port} backlog=4096;\n"

@@ -9,20 +9,20 @@ from pydantic import Field, model_validator
 from loadstone.model.errors import ServiceError
 from loadstone.model.reading import Section
 from loadstone.model.service import ServiceRole, Tuning
-from loadstone.services.declared import declared_pages
+from loadstone.services.declared import read_declared_pages
 from loadstone.services.kind import Site
 from loadstone.services.settings import resolve_settings
 from loadstone.services.status import PHP_STATUS, StatusSource
-from loadstone.services.status import php as read_status
-from loadstone.services.unprivileged import shell
+from loadstone.services.status import read_php as read_status
+from loadstone.services.unprivileged import build_shell_command
 
-PAGES, SESSIONS, SOCKET = "php", "sessions", "php.sock"
+PHP_PAGES, SESSIONS, PHP_SOCKET = "php", "sessions", "php.sock"
 """Of a machine: the folders of the pages and of what is known of visitors; where PHP listens."""
 FPM_CONFIGURATION = "php-fpm.conf"
-PROGRAM = "$(ls /usr/sbin/php-fpm* | tail -n 1)"
+PHP_PROGRAM = "$(ls /usr/sbin/php-fpm* | tail -n 1)"
 """Debian's program has its version in its name."""
-VERSION = f"{PROGRAM} --version | head -n 1"
-STATUS_SOURCES = {"php": StatusSource(f"{PHP_STATUS}?json", read_status)}
+PHP_VERSION = f"{PHP_PROGRAM} --version | head -n 1"
+PHP_STATUS_SOURCES = {"php": StatusSource(f"{PHP_STATUS}?json", read_status)}
 NEEDS_FPM = {"/usr/sbin/php-fpm*": "php-fpm"}
 
 
@@ -72,7 +72,7 @@ class FpmSettings(Section):
         return values
 
 
-SETTINGS = {
+PHP_SETTINGS = {
     # Debian's www.conf; but more may wait, as at all servers here.
     Tuning.DEFAULT: FpmSettings(manager="dynamic", children=5, waiting=4096),
     # Children, all from the start, requests of each and those that wait, as the web server's sizing tests had them
@@ -81,36 +81,38 @@ SETTINGS = {
         manager="static", children=128, waiting=8192, max_requests=20_000, opcache=True, looks_at_sources=False
     ),
 }
-NAME = "php"
+PHP_NAME = "php"
 """Of its settings."""
 
 
-def pages() -> dict[str, str]:
+def read_pages() -> dict[str, str]:
     """The pages' files by their names below a machine's folder."""
     sources = [file for file in files("loadstone.suts").joinpath("php").iterdir() if file.name.endswith(".php")]
-    return {f"{PAGES}/{file.name}": file.read_text() for file in sources} | {f"{PAGES}/facts.php": facts()}
+    return {f"{PHP_PAGES}/{file.name}": file.read_text() for file in sources} | {
+        f"{PHP_PAGES}/facts.php": render_facts()
+    }
 
 
-def facts() -> str:
+def render_facts() -> str:
     """What workloads declare of their pages, as PHP."""
     rows = [
         f"    '{name}' => ['bytes' => {page['bytes']}, 'links' => {json.dumps(page['links'])}],\n"
-        for name, page in declared_pages().items()
+        for name, page in read_declared_pages().items()
     ]
     return "<?php\n// Made from the workloads' declarations.\n\nreturn [\n" + "".join(rows) + "];\n"
 
 
-def page_environment(site: Site) -> dict[str, str]:
+def build_page_environment(site: Site) -> dict[str, str]:
     """What the pages find in their environment."""
     return {"LOADSTONE_BACKEND": site.peers[ServiceRole.BACKEND], "LOADSTONE_FILES": site.document_root}
 
 
 def find_settings(site: Site) -> FpmSettings:
     """Returns PHP's settings of a site."""
-    return resolve_settings(site, NAME, SETTINGS)
+    return resolve_settings(site, PHP_NAME, PHP_SETTINGS)
 
 
-def ini(site: Site) -> dict[str, str]:
+def build_ini(site: Site) -> dict[str, str]:
     """PHP's settings, wherever it runs."""
     return {
         "session.save_path": f"{site.folder}/{SESSIONS}",
@@ -125,7 +127,7 @@ def ini(site: Site) -> dict[str, str]:
     }
 
 
-def kept_connections(site: Site, askers: int) -> int:
+def compute_kept_connections(site: Site, askers: int) -> int:
     """Connections to PHP that each of so many processes may keep, of the children there are. A child serves one
     connection until that ends: were all of them kept, users whose requests need a new one would wait for ever, so half
     of the children are left for those. Raises ServiceError when there are too few.
@@ -139,23 +141,25 @@ def kept_connections(site: Site, askers: int) -> int:
     return spare // askers
 
 
-def manager(site: Site) -> list[str]:
+def build_manager_command(site: Site) -> list[str]:
     """Starts PHP's process manager in the foreground."""
-    return shell(f"exec {PROGRAM} --nodaemonize --allow-to-run-as-root --fpm-config {site.folder}/{FPM_CONFIGURATION}")
+    return build_shell_command(
+        f"exec {PHP_PROGRAM} --nodaemonize --allow-to-run-as-root --fpm-config {site.folder}/{FPM_CONFIGURATION}"
+    )
 
 
-def manager_configuration(site: Site) -> str:
+def render_manager_configuration(site: Site) -> str:
     """Of PHP's process manager, as the user that starts it."""
     chosen = find_settings(site)
-    values = "".join(f"php_admin_value[{name}] = {value}\n" for name, value in ini(site).items())
+    values = "".join(f"php_admin_value[{name}] = {value}\n" for name, value in build_ini(site).items())
     return (
         f"[global]\ndaemonize = no\nerror_log = /dev/stderr\npid = {site.folder}/php-fpm.pid\n"
-        f"[sites]\nuser = root\ngroup = root\nlisten = {site.folder}/{SOCKET}\nlisten.backlog = {chosen.waiting}\n"
+        f"[sites]\nuser = root\ngroup = root\nlisten = {site.folder}/{PHP_SOCKET}\nlisten.backlog = {chosen.waiting}\n"
         f"listen.mode = 0666\npm.status_path = {PHP_STATUS}\npm.max_children = {chosen.children}\n"
         f"{chosen.list_pool_lines()}catch_workers_output = yes\n{values}"
     )
 
 
-def manager_is_there(site: Site) -> str:
+def render_manager_wait(site: Site) -> str:
     """Words of a shell that wait for PHP: a server without it would answer, and with errors."""
-    return f"n=0; until [ -S {site.folder}/{SOCKET} ]; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done"
+    return f"n=0; until [ -S {site.folder}/{PHP_SOCKET} ]; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done"

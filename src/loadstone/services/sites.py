@@ -5,11 +5,11 @@ from loadstone.services.kind import Site
 
 PAGES_OF = {"support": "support-pages"}
 """Files of a workload without those that a shared folder has."""
-FILES = ("bank/static/", "shop/static/", "support/static/", "shop/images/", "support/downloads/")
+SITE_FOLDERS = ("bank/static/", "shop/static/", "support/static/", "shop/images/", "support/downloads/")
 """Beginnings of paths that are files, and no pages."""
 
 
-def file_commands(site: Site, *folders: str) -> list[list[str]]:
+def build_file_commands(site: Site, *folders: str) -> list[list[str]]:
     """Commands that create these folders and the document root, and write its files unless they are kept. Downloads
     that are in a shared folder are linked.
     """

@@ -9,7 +9,7 @@ USAGE = "/usage"
 """Path of what a station says of its own use."""
 
 
-def command(station: Station, listen: str, threads: int) -> list[str]:
+def build_command(station: Station, listen: str, threads: int) -> list[str]:
     """A station on a free port of an address."""
     arguments = [SERVER, "station", "--until-stdin-ends", "--listen", f"{listen}:0", "--threads", str(threads)]
     for name, value in station.model_dump().items():
@@ -19,7 +19,7 @@ def command(station: Station, listen: str, threads: int) -> list[str]:
     return arguments
 
 
-def layout(station: Station) -> Json:
+def plan_layout(station: Station) -> Json:
     """The station as the discrete-event simulation reads it."""
     service: Json = {"kind": station.spread.replace("-", "_"), "mean_ns": _ns(station.service)}
     if station.spread is UserSpread.LOG_NORMAL:

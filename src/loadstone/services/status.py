@@ -27,7 +27,7 @@ class StatusSource:
     read: Callable[[str], StatusFigures]
 
 
-def nginx(text: str) -> StatusFigures:
+def read_nginx(text: str) -> StatusFigures:
     """nginx's stub_status: four lines of numbers (nginx.org, ngx_http_stub_status_module)."""
     numbers = [float(word) for word in NUMBER.findall(text)]
     if not text.startswith("Active connections:") or len(numbers) != 7:
@@ -37,7 +37,7 @@ def nginx(text: str) -> StatusFigures:
     return StatusFigures(now, {"connections accepted": accepted, "requests": requests})
 
 
-def apache(text: str) -> StatusFigures:
+def read_apache(text: str) -> StatusFigures:
     """Apache's mod_status in lines of `name: value` (httpd.apache.org, mod_status, `?auto`)."""
     fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
     if "BusyWorkers" not in fields:
@@ -46,7 +46,7 @@ def apache(text: str) -> StatusFigures:
     return StatusFigures({title: float(fields[name]) for name, title in names.items() if name in fields})
 
 
-def php(text: str) -> StatusFigures:
+def read_php(text: str) -> StatusFigures:
     """The status page of PHP's process manager as JSON (php.net, FPM status page)."""
     try:
         fields = json.loads(text)
@@ -56,7 +56,7 @@ def php(text: str) -> StatusFigures:
         raise ValueError("the response is not a status page of PHP") from None
 
 
-def figures_in_json(text: str) -> StatusFigures:
+def read_json(text: str) -> StatusFigures:
     """What programs of ours say of others: a page of Tomcat's beans (tomcat.apache.org, monitoring), the role
     `statistics` of a database's counters.
     """

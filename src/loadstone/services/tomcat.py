@@ -12,8 +12,8 @@ from loadstone.model.reading import Section
 from loadstone.model.service import Tuning
 from loadstone.services.kind import Site
 from loadstone.services.settings import resolve_settings
-from loadstone.services.status import STATUS, StatusSource, figures_in_json
-from loadstone.services.unprivileged import shell
+from loadstone.services.status import STATUS, StatusSource, read_json
+from loadstone.services.unprivileged import build_shell_command
 
 HOME = "/usr/share/tomcat10"
 JAVA = "/usr/bin/java"
@@ -24,23 +24,23 @@ COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 """Tomcat compiles its pages with it, so it is where Tomcat is."""
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options of a Java machine that runs for a moment: half the processor time of the usual ones."""
-CONFIGURATION = "conf/server.xml"
-PROGRAM = "program"
+TOMCAT_CONFIGURATION = "conf/server.xml"
+TOMCAT_PROGRAM = "program"
 """Folder of a machine's files with a program of ours."""
 WEB_XML = "WEB-INF/web.xml"
 STATUS_PAGE = "status.jsp"
-STATUS_SOURCES = {"tomcat": StatusSource(STATUS, figures_in_json)}
-LOG = (
+TOMCAT_STATUS_SOURCES = {"tomcat": StatusSource(STATUS, read_json)}
+TOMCAT_LOG = (
     '        <Valve className="org.apache.catalina.valves.AccessLogValve" directory="logs" prefix="access" '
     'suffix=".txt" pattern="%h %l %u %t &quot;%r&quot; %s %b"/>\n'
 )
 """As in the server.xml that comes with it."""
-MEMORY_MIB = 1024
+TOMCAT_MEMORY_MIB = 1024
 """Of a machine of its own: Java takes some 250 MiB before its first request."""
 
 
 @dataclass(frozen=True)
-class Distribution:
+class TomcatForm:
     """In which of the distribution's forms Tomcat is run."""
 
     path: tuple[str, ...]
@@ -61,14 +61,14 @@ class Distribution:
         return f"{command} | sed -n -e 's/^Server version: *//p' -e 's/^JVM Version: */Java /p'"
 
 
-PACKAGED = Distribution(
+PACKAGED = TomcatForm(
     (f"{HOME}/bin/bootstrap.jar", f"{HOME}/bin/tomcat-juli.jar"),
     ("org.apache.catalina.startup.Bootstrap", "start"),
     f"{HOME}/lib/servlet-api.jar",
     {f"{HOME}/bin/bootstrap.jar": "tomcat10-common", JAVA: "default-jre-headless"},
 )
 """The package that has all of it."""
-EMBEDDED_JARS = Distribution(
+EMBEDDED_JARS = TomcatForm(
     (
         *(f"{JARS}/tomcat10-embed-{part}.jar" for part in ("core", "el", "jasper")),
         *(f"{JARS}/{name}.jar" for name in ("tomcat10-annotations-api", "eclipse-jdt-core")),
@@ -118,7 +118,7 @@ class TomcatSettings(Section):
 
 COLLECTORS = {"parallel": "Parallel", "serial": "Serial", "g1": "G1", "z": "Z"}
 """What Java calls each garbage collector."""
-SETTINGS = {
+TOMCAT_SETTINGS = {
     # The program's own (tomcat.apache.org, HTTP connector, resources, Jasper); Debian's package adds a log of requests.
     Tuning.DEFAULT: TomcatSettings(
         threads=200,
@@ -143,16 +143,16 @@ SETTINGS = {
         access_log=False,
     ),
 }
-NAME = "tomcat"
+TOMCAT_NAME = "tomcat"
 """Of its settings."""
 
 
 def find_settings(site: Site) -> TomcatSettings:
     """Returns Tomcat's settings of a site."""
-    return resolve_settings(site, NAME, SETTINGS)
+    return resolve_settings(site, TOMCAT_NAME, TOMCAT_SETTINGS)
 
 
-def serving(site: Site, properties: Mapping[str, str], form: Distribution = PACKAGED) -> list[str]:
+def build_start_command(site: Site, properties: Mapping[str, str], form: TomcatForm = PACKAGED) -> list[str]:
     """Starts it in the foreground; pages find the properties."""
     options = find_settings(site).list_options(site.threads)
     base_properties = {"catalina.base": site.folder, "catalina.home": HOME, "java.io.tmpdir": f"{site.folder}/temp"}
@@ -160,27 +160,27 @@ def serving(site: Site, properties: Mapping[str, str], form: Distribution = PACK
         f"-D{name}={value}"
         for name, value in (base_properties | {"http.maxConnections": "512"} | dict(properties)).items()
     ]
-    path = ":".join([f"{site.folder}/{PROGRAM}"] * bool(form.source) + [*form.path])
+    path = ":".join([f"{site.folder}/{TOMCAT_PROGRAM}"] * bool(form.source) + [*form.path])
     return [JAVA, *options, *java_options, "-cp", path, *form.main]
 
 
-def source(name: str) -> str:
+def read_source(name: str) -> str:
     """A program of ours in Java."""
     return files("loadstone.suts").joinpath("servlet", name).read_text()
 
 
-def compiling(text: str, form: Distribution, into: str) -> list[str]:
+def build_compile_command(text: str, form: TomcatForm, into: str) -> list[str]:
     """Compiles a program that is there, into a folder."""
     command = f"{JAVA} {QUICK} -cp '{JARS}/*' {COMPILER} -proc:none --release {JAVA_LEVEL} -cp {form.api}"
-    return shell(f"mkdir -p {into} && {command} -d {into} {text}")
+    return build_shell_command(f"mkdir -p {into} && {command} -d {into} {text}")
 
 
-def folders(site: Site) -> list[str]:
+def build_folder_command(site: Site) -> list[str]:
     """Makes what it needs to be there."""
     return ["mkdir", "-p", f"{site.folder}/temp", f"{site.folder}/work", f"{site.folder}/logs"]
 
 
-def server_xml(site: Site, contexts: Mapping[str, str], kept_files: Mapping[str, str] | None = None) -> str:
+def render_server_xml(site: Site, contexts: Mapping[str, str], kept_files: Mapping[str, str] | None = None) -> str:
     """Over HTTP and TLS; web applications by their path, with their folder, and with a folder of kept files."""
     chosen = find_settings(site)
     common = (
@@ -197,11 +197,11 @@ def server_xml(site: Site, contexts: Mapping[str, str], kept_files: Mapping[str,
         f'certificateKeyFile={quoteattr(f"{site.certificates}/server-key.pem")} type="EC"/></SSLHostConfig>\n'
         '    </Connector>\n    <Engine name="Catalina" defaultHost="localhost">\n'
         '      <Host name="localhost" appBase="none" autoDeploy="false" deployOnStartup="false">\n'
-        f"{LOG if chosen.access_log else ''}{parts}      </Host>\n    </Engine>\n  </Service>\n</Server>\n"
+        f"{TOMCAT_LOG if chosen.access_log else ''}{parts}      </Host>\n    </Engine>\n  </Service>\n</Server>\n"
     )
 
 
-def page(name: str) -> str:
+def read_page(name: str) -> str:
     """A page of ours, or a part of one."""
     return files("loadstone.suts").joinpath("jsp", name).read_text()
 
@@ -223,7 +223,7 @@ def _write_resources(folder: str) -> str:
     return line if folder else ""
 
 
-def web_xml(
+def render_web_xml(
     site: Site,
     pages: Mapping[str, str],
     file_patterns: Sequence[str],

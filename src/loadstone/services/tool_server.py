@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from loadstone.services.kind import Program, Site
 from loadstone.services.listening import wait_until_listening
-from loadstone.services.unprivileged import shell
+from loadstone.services.unprivileged import build_shell_command
 
 SOCAT_SERVER = "/usr/bin/socat"
 TOOL_PORT = 5202
@@ -28,7 +28,7 @@ def serve_tool(
     listen = f"TCP-LISTEN:{site.port},bind={site.listen},reuseaddr,fork,max-children=1"
     command = f'cd "$1" && exec {SOCAT_SERVER} {listen} EXEC:"sh {SCRIPT}"'
     return Program(
-        [*shell(command), "tool-server", site.folder],
+        [*build_shell_command(command), "tool-server", site.folder],
         files={SCRIPT: build_script(names, tool), **(files or {})},
         prepare=prepare,
         wait=wait_until_listening(site.port),

@@ -6,6 +6,6 @@ NOT_ROOT = ["unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}"
 """Words before a command (unshare(1))."""
 
 
-def shell(script: str) -> list[str]:
+def build_shell_command(script: str) -> list[str]:
     """A command line for the machine's own shell."""
     return ["sh", "-c", script]

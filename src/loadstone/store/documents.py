@@ -25,7 +25,7 @@ IMMENSE = 1 << 64
 """Whole numbers of records are smaller."""
 LARGEST_DOCUMENT = 64 * 1024 * 1024
 """Bytes of a document that are read; the answer of a study of a thousand runs is a tenth of it."""
-LONGEST_LINE = 64 * 1024 * 1024
+STORED_LONGEST_LINE = 64 * 1024 * 1024
 """Bytes of a line of events: totals with all histograms of a thousand operations are less."""
 
 
@@ -82,22 +82,22 @@ def refuse_immense(document: Any, place: str) -> None:
             raise StoreError(f"{place} contains a whole number of more than 64 bits, which is not valid.")
 
 
-def checked(path: Path, kind: TypeAdapter[T], document: Raw) -> T:
+def check_document(path: Path, kind: TypeAdapter[T], document: Raw) -> T:
     """A document as its type; raises StoreError with the place of the first thing that does not fit."""
     try:
         return kind.validate_python(document)
     except ValidationError as error:
-        raise StoreError(f"{path}: {first_problem(error)}.") from None
+        raise StoreError(f"{path}: {describe_first_problem(error)}.") from None
 
 
-def first_problem(error: ValidationError) -> str:
+def describe_first_problem(error: ValidationError) -> str:
     """Place and kind of the first problem, in words."""
     details = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in details["loc"]) or "the whole"
     return f"`{place}`: {describe_problem(details)}"
 
 
-def migrated(
+def read_migrated(
     path: Path, kind: TypeAdapter[T], schema: int, migrate: Callable[[Raw], Raw], document: Raw | None = None
 ) -> T:
     """Reads a document of this schema or an older one; raises StoreError."""
@@ -106,17 +106,17 @@ def migrated(
     if not isinstance(version, int) or not 1 <= version <= schema:
         raise StoreError(f"{path} has schema {version}; this version reads 1 to {schema}.")
     if version == schema:
-        return checked(path, kind, content)
+        return check_document(path, kind, content)
     try:
         moved = migrate(content)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise StoreError(
             f"{path} is not a valid document of schema {version}: {type(error).__name__} {error}."
         ) from None
-    return checked(path, kind, moved)
+    return check_document(path, kind, moved)
 
 
-def lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The whole lines of a file with their numbers, from 1; a last line that was cut off is left out.
     Raises StoreError.
     """
@@ -124,9 +124,9 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
         return
     with open_regular(path) as file:
         for number in range(1, 1 << 62):
-            line = file.readline(LONGEST_LINE)
+            line = file.readline(STORED_LONGEST_LINE)
             if not line.endswith(b"\n"):
-                if len(line) == LONGEST_LINE:
+                if len(line) == STORED_LONGEST_LINE:
                     raise StoreError(f"{path}:{number} is too long for a line of Loadstone.")
                 return
             yield number, line

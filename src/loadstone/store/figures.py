@@ -23,15 +23,15 @@ from loadstone.model.records.pair_status import GUEST_LAG_MS
 from loadstone.model.records.result import Iteration, IterationRecords
 from loadstone.model.records.sample import Sample
 from loadstone.store import migrate
-from loadstone.store.documents import migrated, read_raw, write_atomic
-from loadstone.store.histograms import distribution, lasting, merged
+from loadstone.store.documents import read_migrated, read_raw, write_atomic
+from loadstone.store.histograms import estimate_lasting, merge_histograms, read_distribution
 from loadstone.store.records import EVENTS
 
 FIGURES = "figures.json"
 """Of an iteration: what was judged, computed from its records, or imported where there are none."""
 AUDIT = "audit.json"
 """Of an iteration: what the server said that it holds."""
-STEADY = "steady"
+STEADY_PHASE = "steady"
 """Phase of the intervals that are measured."""
 SHORTEST_SECOND_S = 0.5
 """Shorter intervals are cut by the edges of a phase."""
@@ -53,7 +53,7 @@ def read_figures(file: Path) -> IterationFigures | None:
     if document["schema"] != FIGURES_SCHEMA and has_records:
         return None
     try:
-        return migrated(file, _FIGURES, FIGURES_SCHEMA, migrate.figures, document).figures
+        return read_migrated(file, _FIGURES, FIGURES_SCHEMA, migrate.migrate_figures, document).figures
     except StoreError:
         if has_records:
             return None
@@ -69,7 +69,7 @@ def compute_figures(folder: Path, iteration: Iteration) -> IterationFigures:
     """The figures of an iteration that was measured, from its records. Raises StoreError."""
     records = iteration.records
     try:
-        figures = figures_of(records)
+        figures = derive_figures(records)
     except (ArithmeticError, LookupError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
         raise StoreError(f"{folder / EVENTS}: its counts contradict each other ({why}). It was changed.") from None
@@ -85,28 +85,28 @@ def compute_figures(folder: Path, iteration: Iteration) -> IterationFigures:
     )
 
 
-def figures_of(records: IterationRecords) -> IterationFigures:
+def derive_figures(records: IterationRecords) -> IterationFigures:
     """The figures of one iteration from the driver's records, whole or broken off. Raises StoreError, and errors of
     arithmetic for counts that contradict each other.
     """
     totals, end = records.totals, records.end
     samples = tuple(map(str, records.troubles))
-    steady = [interval for interval in records.intervals if interval.phase == STEADY]
+    steady = [interval for interval in records.intervals if interval.phase == STEADY_PHASE]
     if totals is None:
         return _broken_off(steady, samples)
     return IterationFigures(
         steady_s=totals.steady_s,
         operations=tuple(_operation(record) for record in totals.operations),
-        response=lasting(totals.operations),
-        service=merged([record.service for record in totals.operations]),
-        lag=distribution(totals.lag),
+        response=estimate_lasting(totals.operations),
+        service=merge_histograms([record.service for record in totals.operations]),
+        lag=read_distribution(totals.lag),
         longest_gap_s=totals.longest_gap_s,
         clock_bound_s=None if records.start is None else records.start.clock_bound_s,
         driver_cpu=totals.cpu.threads,
         pauses=totals.pauses.count,
         pause_drawn_s=totals.pauses.drawn_s,
         pause_actual_s=totals.pauses.actual_s,
-        pause_curve=merged([totals.pause]).curve,
+        pause_curve=merge_histograms([totals.pause]).curve,
         sessions=totals.sessions,
         connections=totals.connections,
         completed=end is not None and end.reason == "completed",
@@ -145,9 +145,9 @@ def _broken_off(steady: Sequence[Interval], samples: tuple[str, ...]) -> Iterati
     return IterationFigures(
         steady_s=sum(interval.length_s for interval in steady),
         operations=(),
-        response=merged([interval.response for interval in steady]),
-        service=merged([interval.service for interval in steady]),
-        lag=merged([interval.lag for interval in steady]),
+        response=merge_histograms([interval.response for interval in steady]),
+        service=merge_histograms([interval.service for interval in steady]),
+        lag=merge_histograms([interval.lag for interval in steady]),
         completed=False,
         trouble="the driver died; only its second-by-second records are left",
         samples=samples,
@@ -164,10 +164,10 @@ def _operation(record: OperationRecord) -> OperationFigures:
         cycle_actual_s=record.cycles.actual_s,
         ended_s=record.ended_s,
         line_mean_s=record.line_s / max(1, record.response.count),
-        response=lasting([record]),
-        service=distribution(record.service),
-        first_byte=distribution(record.first_byte),
-        inside=distribution(record.response),
+        response=estimate_lasting([record]),
+        service=read_distribution(record.service),
+        first_byte=read_distribution(record.first_byte),
+        inside=read_distribution(record.response),
         ended_bytes=record.ended_bytes,
         requests_beside=record.requests_beside,
         statuses={status.status: status.count for status in record.statuses},

@@ -49,7 +49,7 @@ class RunFolder:
         """Writes a JSON document. Raises StoreError."""
         write_atomic(self.path / name, to_json(content, indent=1) + b"\n")
 
-    def lines(self, name: str) -> IO[str]:
+    def open_lines(self, name: str) -> IO[str]:
         """Opens a file of JSON lines for appending; every line is handed to the system at once."""
         return (self.path / name).open("a", encoding="utf-8", buffering=1)
 
@@ -66,7 +66,7 @@ class ResultFolder:
     @classmethod
     def create(cls, results: Path, manifest: Manifest) -> "ResultFolder":
         """Makes `results/<time>-<name>/`; raises StoreError when that is not possible."""
-        path = unused(results, manifest.name, manifest.started)
+        path = create_unused(results, manifest.name, manifest.started)
         try:
             (path / RUNS).mkdir()
             (path / LOGS).mkdir()
@@ -164,7 +164,7 @@ def _reserve(file: Path) -> None:
         os.posix_fallocate(held.fileno(), 0, RESERVED_BYTES)
 
 
-def unused(results: Path, name: str, started: str) -> Path:
+def create_unused(results: Path, name: str, started: str) -> Path:
     """Makes a new folder `results/<time>-<name>`, by a start in ISO 8601; raises StoreError when that fails."""
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "run"
     try:

@@ -28,7 +28,7 @@ CountArray = npt.NDArray[np.int64]
 KEPT_COUNTS = 64
 """Histograms whose counts are kept in memory: a judgement and a report read each several times."""
 
-PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9, 100.0)
+STORED_PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9, 100.0)
 CURVE = (*map(float, range(0, 90, 2)), *(90 + half / 2 for half in range(19)), 99.5, 99.9, 99.95, 99.99, 99.999, 100.0)
 """Percentiles of the drawn distribution, dense in the tail."""
 
@@ -36,7 +36,7 @@ CURVE = (*map(float, range(0, 90, 2)), *(90 + half / 2 for half in range(19)), 9
 EMPTY_HISTOGRAM = EncodedHistogram(0, 0.0, 0.0, 0.0, 0.0, 0, "")
 
 
-def distribution(encoded: EncodedHistogram) -> Distribution:
+def read_distribution(encoded: EncodedHistogram) -> Distribution:
     """Reads one histogram; its mean is the driver's exact one. Raises StoreError."""
     if not encoded.count:
         return NOTHING
@@ -68,7 +68,7 @@ CROWD_STEPS = 6
 """Steps of the crowd for each factor of ten."""
 
 
-def crowd(encoded: Sequence[EncodedHistogram]) -> list[tuple[float, float, int]]:
+def count_crowd(encoded: Sequence[EncodedHistogram]) -> list[tuple[float, float, int]]:
     """How many values lay between two times in seconds, in steps of one factor. Raises StoreError."""
     counts = sum((_counts(histogram.hdr) for histogram in encoded if histogram.count), np.zeros_like(_bounds_us()))
     places = np.flatnonzero(counts)
@@ -88,7 +88,7 @@ def _crowd_steps() -> CountArray:
     return steps
 
 
-def merged(encoded: Sequence[EncodedHistogram]) -> Distribution:
+def merge_histograms(encoded: Sequence[EncodedHistogram]) -> Distribution:
     """Merges histograms without loss: counts are added, never percentiles. Raises StoreError."""
     total = HdrHistogram(LOWEST_US, HIGHEST_US, DIGITS)
     weighted_s = 0.0
@@ -100,18 +100,20 @@ def merged(encoded: Sequence[EncodedHistogram]) -> Distribution:
     return _figures(total, weighted_s / count, CURVE) if count else NOTHING
 
 
-def lasting(operations: Sequence[OperationRecord]) -> Distribution:
+def estimate_lasting(operations: Sequence[OperationRecord]) -> Distribution:
     """How long operations last, estimated from all that were under way in the steady state. Raises StoreError."""
-    estimated = estimate(LifeTable.joined(map(_life_table, operations)))
+    estimated = estimate(LifeTable.join(map(_life_table, operations)))
     if estimated is None:
         return NOTHING
     answered = sum(operation.answered.count for operation in operations)
     percentiles = {
-        percent: time_us / 1e6 for percent in PERCENTILES if (time_us := estimated.value_at(percent)) is not None
+        percent: time_us / 1e6
+        for percent in STORED_PERCENTILES
+        if (time_us := estimated.get_value_at(percent)) is not None
     }
     percentiles[100.0] = max(operation.answered.max_s for operation in operations)
     points = (
-        (time_us / 1e6, percent / 100) for percent in CURVE if (time_us := estimated.value_at(percent)) is not None
+        (time_us / 1e6, percent / 100) for percent in CURVE if (time_us := estimated.get_value_at(percent)) is not None
     )
     return Distribution(
         count=answered,
@@ -126,8 +128,8 @@ def _life_table(operation: OperationRecord) -> LifeTable:
     """What lasted beyond the histogram's range is known to have lasted that long. Raises StoreError for counts that
     contradict each other.
     """
-    answered, beyond = counts_us(operation.answered.hdr), operation.answered.clamped
-    lost = counts_us(operation.lost.hdr)
+    answered, beyond = read_counts_us(operation.answered.hdr), operation.answered.clamped
+    lost = read_counts_us(operation.lost.hdr)
     for name, held, recorded in (("answered", answered, operation.answered), ("lost", lost, operation.lost)):
         counted = sum(number for _, number in held)
         if counted != recorded.count:
@@ -139,7 +141,7 @@ def _life_table(operation: OperationRecord) -> LifeTable:
         last, number = answered[-1]
         answered[-1] = (last, number - beyond)
         lost.append((last, beyond))
-    return LifeTable(counts_us(operation.entered.hdr), [pair for pair in answered if pair[1]], lost)
+    return LifeTable(read_counts_us(operation.entered.hdr), [pair for pair in answered if pair[1]], lost)
 
 
 def _mean_s(operations: Sequence[OperationRecord], estimated_us: float | None) -> float | None:
@@ -149,11 +151,11 @@ def _mean_s(operations: Sequence[OperationRecord], estimated_us: float | None) -
     answered = [operation.answered for operation in operations]
     count = sum(times.count for times in answered)
     exact_s = sum(times.mean_s * times.count for times in answered) / count
-    rounded_us = sum(time_us * number for times in answered for time_us, number in counts_us(times.hdr)) / count
+    rounded_us = sum(time_us * number for times in answered for time_us, number in read_counts_us(times.hdr)) / count
     return exact_s + (estimated_us - rounded_us) / 1e6
 
 
-def counts_us(hdr: str) -> list[tuple[int, int]]:
+def read_counts_us(hdr: str) -> list[tuple[int, int]]:
     """The counts of one encoded histogram: microseconds and how many of them. Raises StoreError."""
     return list(_counts_us(hdr)) if hdr else []
 
@@ -206,8 +208,8 @@ def _decoded(hdr: str) -> HdrHistogram:
 
 def _figures(histogram: HdrHistogram, mean_s: float, curve: tuple[float, ...]) -> Distribution:
     """All percentiles in one pass over the counts."""
-    wanted = sorted({*PERCENTILES, *curve})
+    wanted = sorted({*STORED_PERCENTILES, *curve})
     values = histogram.get_percentile_to_value_dict(wanted)
-    percentiles = {percent: values[percent] / 1e6 for percent in PERCENTILES}
+    percentiles = {percent: values[percent] / 1e6 for percent in STORED_PERCENTILES}
     points = tuple(dict.fromkeys((values[percent] / 1e6, percent / 100) for percent in sorted(curve)))
     return Distribution(histogram.get_total_count(), mean_s, percentiles, points)

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from loadstone import __version__
-from loadstone.host.cache import cache_folder, digest
+from loadstone.host.cache import compute_digest, find_cache_folder
 from loadstone.model.errors import PlatformError, StoreError
 from loadstone.model.records.manifest import Manifest, Status, StudyManifest
 from loadstone.model.records.verdict import Headline, ResultVerdict, Verdict
@@ -24,7 +24,7 @@ from loadstone.store.read import find_status, read_verdict, read_written_manifes
 from loadstone.store.study import STUDY, read_written_study
 
 INDEX_SCHEMA = 1
-PREFIX = "results-"
+INDEX_PREFIX = "results-"
 """Begins the names of all indexes in the cache."""
 MOST_INDEXES = 20
 """Results folders whose indexes are kept."""
@@ -174,12 +174,12 @@ class ResultIndex:
 
 def _kept_in(results: Path) -> Path:
     """The file of a folder's index. Raises PlatformError."""
-    return cache_folder() / f"{PREFIX}{digest(os.fsencode(results.resolve()))}.json"
+    return find_cache_folder() / f"{INDEX_PREFIX}{compute_digest(os.fsencode(results.resolve()))}.json"
 
 
 def _forget_oldest(cache: Path) -> None:
     """Removes the indexes that were not written for longest, beyond as many as are kept."""
-    files = sorted(cache.glob(f"{PREFIX}*.json"), key=lambda file: file.stat().st_mtime, reverse=True)
+    files = sorted(cache.glob(f"{INDEX_PREFIX}*.json"), key=lambda file: file.stat().st_mtime, reverse=True)
     for file in files[MOST_INDEXES:]:
         file.unlink(missing_ok=True)
 

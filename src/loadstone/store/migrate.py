@@ -11,7 +11,7 @@ from loadstone.model.records.check import CheckId
 
 OldDocument = dict[str, Any]
 
-TITLES = {
+IDS_BY_TITLE = {
     "steady state measured": CheckId.STEADY_STATE,
     "good operations": CheckId.GOOD_SHARE,
     "tolerable operations": CheckId.TOLERABLE_SHARE,
@@ -58,24 +58,24 @@ NO_CYCLES = {"count": 0, "drawn_ns": 0, "actual_ns": 0}
 NO_TIMES = {"count": 0, "mean_ns": 0.0, "p50_ns": 0, "p99_ns": 0, "max_ns": 0, "clamped": 0, "hdr": ""}
 
 
-def manifest(old: OldDocument) -> OldDocument:
+def migrate_manifest(old: OldDocument) -> OldDocument:
     """A result's manifest."""
     is_of_tiles = "tiles" in old
     new = {key: value for key, value in old.items() if key != "terms"}
-    new["criteria"] = [criteria(terms, is_of_tiles) for terms in old["terms"]]
-    new["system"] = system(old.get("system") or {"kind": "reference"})
-    new["machines"] = {name: machine(facts) for name, facts in (old.get("machines") or {}).items()}
+    new["criteria"] = [migrate_criteria(terms, is_of_tiles) for terms in old["terms"]]
+    new["system"] = migrate_system(old.get("system") or {"kind": "reference"})
+    new["machines"] = {name: migrate_machine(facts) for name, facts in (old.get("machines") or {}).items()}
     new["power"] = old.get("power") or []
     return {**new, "schema": 2}
 
 
-def criteria(old: OldDocument, is_of_tiles: bool) -> OldDocument:
+def migrate_criteria(old: OldDocument, is_of_tiles: bool) -> OldDocument:
     """What one workload is held to."""
     new = {key: value for key, value in old.items() if key != "workload"}
-    return {**new, "id": workload_id(old["workload"], is_of_tiles)}
+    return {**new, "id": migrate_workload_id(old["workload"], is_of_tiles)}
 
 
-def workload_id(label: str, is_of_tiles: bool) -> OldDocument:
+def migrate_workload_id(label: str, is_of_tiles: bool) -> OldDocument:
     """Which workload a label meant."""
     matched = TILE_LABEL.fullmatch(label) if is_of_tiles else None
     if matched is None:
@@ -86,40 +86,43 @@ def workload_id(label: str, is_of_tiles: bool) -> OldDocument:
     return {"workload": origins.get(kind, "idle"), "tile": int(matched[1]), "kind": kind, "phase": phase}
 
 
-def system(old: OldDocument) -> OldDocument:
+def migrate_system(old: OldDocument) -> OldDocument:
     """What was measured."""
     settings = {key: value for key, value in old.items() if key != "kind"}
     return {"kind": old["kind"], "settings": settings}
 
 
-def machine(old: OldDocument) -> OldDocument:
+def migrate_machine(old: OldDocument) -> OldDocument:
     """What a machine was made of."""
     named = ("about", "platform", "accelerator", "networks")
     facts = {key: value for key, value in old.items() if key not in named}
     return {**{key: old[key] for key in named if old.get(key) is not None}, "facts": facts}
 
 
-def verdict(old: OldDocument) -> OldDocument:
+def migrate_verdict(old: OldDocument) -> OldDocument:
     """A kept verdict."""
     workloads = [
-        {**workload, "iterations": [{**each, "checks": checks(each["checks"])} for each in workload["iterations"]]}
+        {
+            **workload,
+            "iterations": [{**each, "checks": migrate_checks(each["checks"])} for each in workload["iterations"]],
+        }
         for workload in old["workloads"]
     ]
     common = old.get("consolidation")
     if common is not None:
-        common = {**common, "checks": checks(common["checks"])}
+        common = {**common, "checks": migrate_checks(common["checks"])}
     return {**old, "workloads": workloads, "consolidation": common, "schema": 2}
 
 
-def checks(old: list[OldDocument]) -> list[OldDocument]:
+def migrate_checks(old: list[OldDocument]) -> list[OldDocument]:
     """Checks, which were known by their titles."""
-    return [{**check, "id": TITLES.get(check["rule"], CheckId.UNKNOWN)} for check in old]
+    return [{**check, "id": IDS_BY_TITLE.get(check["rule"], CheckId.UNKNOWN)} for check in old]
 
 
-def study(old: OldDocument) -> OldDocument:
+def migrate_study(old: OldDocument) -> OldDocument:
     """A study's declaration."""
     kind = "compare" if old["kind"] == "platforms" else old["kind"]
-    return {**old, "kind": kind, "system": system(old["system"]), "schema": 2}
+    return {**old, "kind": kind, "system": migrate_system(old["system"]), "schema": 2}
 
 
 def answer(old: OldDocument) -> OldDocument:
@@ -127,7 +130,7 @@ def answer(old: OldDocument) -> OldDocument:
     kind = "compare" if old["kind"] == "platforms" else old["kind"]
     runs = [run_summary(run) for run in old["runs"]]
     if kind == "tiles":
-        runs = [tile_trial(trial, part["workload"]) for part in old["parts"] for trial in part["tried"]]
+        runs = [migrate_tile_trial(trial, part["workload"]) for part in old["parts"] for trial in part["tried"]]
     parts = [answer_part(part, kind) for part in old["parts"]]
     return {**old, "kind": kind, "parts": parts, "runs": runs, "schema": 2}
 
@@ -139,7 +142,7 @@ def answer_part(old: OldDocument, kind: str) -> OldDocument:
         new["metric"] = new.pop("figure")
     if "searches" in new:
         new["searches"] = [search_of_side(search, new["workload"]) for search in new["searches"]]
-    return searched_loads(new) if kind == "search" else new
+    return migrate_searched_loads(new) if kind == "search" else new
 
 
 def with_metrics(old: Any) -> Any:
@@ -151,14 +154,16 @@ def with_metrics(old: Any) -> Any:
 
 def search_of_side(old: OldDocument, workload: str) -> OldDocument:
     """One search of a comparison, with its side among the fields of its answer."""
-    loads = searched_loads({**old, "workload": workload})
+    loads = migrate_searched_loads({**old, "workload": workload})
     return {"side": old["side"], "answer": loads}
 
 
-def searched_loads(old: OldDocument) -> OldDocument:
+def migrate_searched_loads(old: OldDocument) -> OldDocument:
     """The loads that a search tried: of their rules, neither weight nor outcome was kept."""
     unknown = {"weight": "note", "outcome": "kept"}
-    loads = [{**load, "rules": checks([{**unknown, **rule} for rule in load["rules"]])} for load in old["loads"]]
+    loads = [
+        {**load, "rules": migrate_checks([{**unknown, **rule} for rule in load["rules"]])} for load in old["loads"]
+    ]
     return {**old, "loads": loads}
 
 
@@ -169,7 +174,7 @@ def run_summary(old: OldDocument) -> OldDocument:
         {**{key: value for key, value in rule.items() if key != "name"}, "rule": rule["name"]} for rule in old["rules"]
     ]
     request = {**old["wanted"], "search": search_of(old["wanted"]["key"])}
-    return {**new, "request": request, "checks": checks(rules), "metrics": old["figures"]}
+    return {**new, "request": request, "checks": migrate_checks(rules), "metrics": old["figures"]}
 
 
 SEARCH_KEY = re.compile(r"(a|b|c|[ab]\d+)-\d{3}-")
@@ -182,7 +187,7 @@ def search_of(key: str) -> str:
     return {"c": "curves"}.get(matched[1], matched[1]) if matched else ""
 
 
-def tile_trial(old: OldDocument, tile: str) -> OldDocument:
+def migrate_tile_trial(old: OldDocument, tile: str) -> OldDocument:
     """A run of a search of tiles."""
     request = {"key": "", "workload": tile, "settings": {"tenths": str(old["tenths"])}, "seed": 0}
     metrics = {"score": old["score"], "tiles_quality": old["qos_pct"]}
@@ -190,7 +195,7 @@ def tile_trial(old: OldDocument, tile: str) -> OldDocument:
     return {**unchanged, "request": request, "reasons": old["reasons"], "metrics": metrics, "checks": []}
 
 
-def event(old: OldDocument) -> OldDocument:
+def migrate_event(old: OldDocument) -> OldDocument:
     """An event of a driver of an older schema, or of one that did not count all that this one counts."""
     match old.get("event"):
         case "interval":
@@ -228,7 +233,7 @@ def make_operation_record(old: OldDocument) -> OldDocument:
     return {**new, "line_ns": old["line_mean_ns"] * old["response"]["count"], "files": files}
 
 
-def figures(old: OldDocument) -> OldDocument:
+def migrate_figures(old: OldDocument) -> OldDocument:
     """Figures of an iteration; in schema 1 there were only published ones."""
     counts = {
         "connections": {**asdict(NO_CONNECTIONS), **(old.get("connections") or old.get("wires") or {})},

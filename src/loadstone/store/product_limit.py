@@ -27,7 +27,7 @@ class LifeTable:
     lost: Counts
 
     @classmethod
-    def joined(cls, tables: Iterable["LifeTable"]) -> "LifeTable":
+    def join(cls, tables: Iterable["LifeTable"]) -> "LifeTable":
         """Operations of several kinds together."""
         every = list(tables)
         return cls(*([pair for table in every for pair in getattr(table, name)] for name in cls.__dataclass_fields__))
@@ -42,7 +42,7 @@ class Estimate:
     mean_us: float | None
     """None where more operations than `MOST_UNKNOWN` may last longer than all that was seen."""
 
-    def value_at(self, percentile: float) -> float | None:
+    def get_value_at(self, percentile: float) -> float | None:
         """The least time in microseconds that so many per cent of operations keep; None where that is not known."""
         place = int(np.searchsorted(self.shares, percentile / 100 - 1e-12))
         return float(self.times_us[place]) if place < len(self.times_us) else None

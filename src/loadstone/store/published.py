@@ -21,11 +21,11 @@ Cells = dict[tuple[str, str, str], str]
 SHIPPED_NAMES = {"ecommerce": "shopping"}
 """Workloads that have another name here."""
 TOTAL = "Total"
-LARGEST = 1e12
+LARGEST_PUBLISHED = 1e12
 """No count, time or length that is published is larger."""
 LONGEST_NUMBER = 40
 """Letters of a number."""
-COLUMNS = ["workload", "table", "page", "column", "value"]
+PUBLISHED_COLUMNS = ["workload", "table", "page", "column", "value"]
 
 
 def read_published(file: Path) -> dict[str, dict[str, IterationFigures]]:
@@ -48,12 +48,12 @@ def _rows(file: Path) -> Iterator[list[str]]:
         with open_regular(file) as content:
             rows = csv.reader(io.TextIOWrapper(content, encoding="utf-8", newline=""))
             names = next(rows, [])
-            if names != COLUMNS:
-                raise StoreError(f"{file} has the columns {','.join(names)[:200]}, not {','.join(COLUMNS)}.")
+            if names != PUBLISHED_COLUMNS:
+                raise StoreError(f"{file} has the columns {','.join(names)[:200]}, not {','.join(PUBLISHED_COLUMNS)}.")
             for row in rows:
-                if row and len(row) != len(COLUMNS):
+                if row and len(row) != len(PUBLISHED_COLUMNS):
                     where = f"line {rows.line_num} of {file} has {len(row)} values"
-                    raise StoreError(f"{where}, not the {len(COLUMNS)} of {','.join(COLUMNS)}.")
+                    raise StoreError(f"{where}, not the {len(PUBLISHED_COLUMNS)} of {','.join(PUBLISHED_COLUMNS)}.")
                 if row:
                     yield row
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -133,6 +133,6 @@ def _operation(cells: Cells, page: str, column: str) -> OperationFigures:
 def _number(text: str) -> float:
     """A figure of a table; raises ValueError for one that no iteration can have."""
     value = float(text[:LONGEST_NUMBER])
-    if not 0 <= value <= LARGEST:
-        raise ValueError(f"`{text[:LONGEST_NUMBER]}` is not between 0 and {LARGEST:g}")
+    if not 0 <= value <= LARGEST_PUBLISHED:
+        raise ValueError(f"`{text[:LONGEST_NUMBER]}` is not between 0 and {LARGEST_PUBLISHED:g}")
     return value

@@ -18,7 +18,7 @@ from loadstone.model.records.manifest import MANIFEST_SCHEMA, Manifest, Status, 
 from loadstone.model.records.result import Iteration, PhaseLengths, Result, WorkloadResult
 from loadstone.model.records.verdict import VERDICT_SCHEMA, ResultVerdict
 from loadstone.store import migrate
-from loadstone.store.documents import checked, migrated, read_raw
+from loadstone.store.documents import check_document, read_migrated, read_raw
 from loadstone.store.figures import FIGURES, compute_figures, read_figures
 from loadstone.store.folder import MANIFEST, MANIFESTS, REJUDGED, RUNS, VERDICT, VERDICTS, is_folder
 from loadstone.store.records import read_records
@@ -67,7 +67,7 @@ def _manifest(path: Path, written_ns: int, size: int) -> Manifest:
 
 def read_written_manifest(path: Path) -> Manifest:
     """The manifest of a result folder as it was written. Raises StoreError."""
-    return migrated(path / MANIFEST, MANIFESTS, MANIFEST_SCHEMA, migrate.manifest)
+    return read_migrated(path / MANIFEST, MANIFESTS, MANIFEST_SCHEMA, migrate.migrate_manifest)
 
 
 def read_verdict(path: Path) -> ResultVerdict | None:
@@ -82,7 +82,7 @@ def read_verdict(path: Path) -> ResultVerdict | None:
 
 @lru_cache(KEPT_MANIFESTS)
 def _verdict(file: Path, written_ns: int, size: int) -> ResultVerdict:
-    return migrated(file, VERDICTS, VERDICT_SCHEMA, migrate.verdict)
+    return read_migrated(file, VERDICTS, VERDICT_SCHEMA, migrate.migrate_verdict)
 
 
 def read_result(path: Path, has_figures: bool = True) -> Result:
@@ -92,12 +92,12 @@ def read_result(path: Path, has_figures: bool = True) -> Result:
     return Result(path, manifest, workloads, read_verdict(path))
 
 
-def catalogue(results: Path, unreadable: list[str] | None = None) -> Iterator[tuple[Path, Manifest]]:
+def list_results(results: Path, unreadable: list[str] | None = None) -> Iterator[tuple[Path, Manifest]]:
     """All readable result folders below `results`, newest first, with their manifests.
 
     What looks like a result and cannot be read is told to `unreadable`, and breaks nothing else.
     """
-    for path in folders(results):
+    for path in list_folders(results):
         if not (path / MANIFEST).exists():
             continue
         try:
@@ -107,7 +107,7 @@ def catalogue(results: Path, unreadable: list[str] | None = None) -> Iterator[tu
                 unreadable.append(str(error))
 
 
-def folders(results: Path) -> list[Path]:
+def list_folders(results: Path) -> list[Path]:
     """Folders below `results`, newest name first; links are none."""
     try:
         return sorted((path for path in results.iterdir() if is_folder(path)), reverse=True)
@@ -125,7 +125,7 @@ def _workload(path: Path, criteria: Criteria, has_figures: bool) -> WorkloadResu
 def locate_iterations(path: Path, label: str) -> list[tuple[int, Path]]:
     """The folders of a workload's iterations with their numbers, in order."""
     name = re.compile(re.escape(label) + r"-(\d{1,9})")
-    numbered = [(match, folder) for folder in folders(path / RUNS) if (match := name.fullmatch(folder.name))]
+    numbered = [(match, folder) for folder in list_folders(path / RUNS) if (match := name.fullmatch(folder.name))]
     ordered = sorted((int(match.group(1)), folder) for match, folder in numbered)
     # A folder that was made before its plan was written holds nothing yet.
     return [each for each in ordered if (each[1] / PLAN).exists() or (each[1] / FIGURES).exists()]
@@ -141,7 +141,7 @@ def read_iteration(folder: Path, number: int, has_figures: bool = True) -> Itera
     stored = read_figures(folder / FIGURES) if has_figures or not is_measured else None
     if not is_measured and stored is not None:
         return Iteration(number, stored)
-    phases = checked(folder / PLAN, _PHASES, read_raw(folder / PLAN).get("phases") or {})
-    fault = checked(folder / FAULT, _FAULT, read_raw(folder / FAULT)) if (folder / FAULT).is_file() else None
+    phases = check_document(folder / PLAN, _PHASES, read_raw(folder / PLAN).get("phases") or {})
+    fault = check_document(folder / FAULT, _FAULT, read_raw(folder / FAULT)) if (folder / FAULT).is_file() else None
     iteration = Iteration(number, NOT_MEASURED, phases, fault, partial(read_records, folder, phases))
     return replace(iteration, figures=stored or compute_figures(folder, iteration))

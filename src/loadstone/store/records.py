@@ -29,7 +29,7 @@ from loadstone.model.records.events import (
 from loadstone.model.records.result import IterationRecords, PhaseLengths
 from loadstone.model.records.sample import SAMPLE, Sample
 from loadstone.store import migrate
-from loadstone.store.documents import first_problem, lines, refuse_immense
+from loadstone.store.documents import describe_first_problem, read_lines, refuse_immense
 
 EVENTS = "events.jsonl"
 MONITOR = "monitor.jsonl"
@@ -89,7 +89,7 @@ def _events(file: Path) -> tuple[Sequence[Event], frozenset[str]]:
     """Parses a file of events; returns them with the counts that its driver did not make. Raises StoreError."""
     events: list[Event] = []
     uncounted: frozenset[str] = frozenset()
-    for number, line in lines(file):
+    for number, line in read_lines(file):
         events.append(read_event(line, f"{file}:{number}"))
         if isinstance(events[-1], Totals):
             uncounted = migrate.find_uncounted(from_json(line))
@@ -116,9 +116,9 @@ def read_event(line: bytes, place: str) -> Event:
         return parse_event(line, place)
     except ValidationError as error:
         try:
-            return EVENT.validate_python(migrate.event(from_json(line)))
+            return EVENT.validate_python(migrate.migrate_event(from_json(line)))
         except (ValueError, AttributeError, KeyError, TypeError):
-            raise StoreError(f"{place} is not a valid event: {first_problem(error)}.") from None
+            raise StoreError(f"{place} is not a valid event: {describe_first_problem(error)}.") from None
 
 
 def parse_event(line: bytes, place: str) -> Event:
@@ -145,9 +145,9 @@ def _refuse_odd_numbers(line: bytes, place: str) -> None:
 
 
 def _samples(file: Path) -> Iterator[Sample]:
-    for number, line in lines(file):
+    for number, line in read_lines(file):
         _refuse_odd_numbers(line, f"{file}:{number}")
         try:
             yield SAMPLE.validate_json(line)
         except ValidationError as error:
-            raise StoreError(f"{file}:{number} is not a valid sample: {first_problem(error)}.") from None
+            raise StoreError(f"{file}:{number} is not a valid sample: {describe_first_problem(error)}.") from None

@@ -34,7 +34,7 @@ def note_refusal(results: Path, command: str, code: int) -> None:
             write_atomic(results / NOTE, json.dumps(content).encode() + b"\n")
 
 
-def refusal_since(results: Path, started: datetime) -> Refusal | None:
+def find_refusal_since(results: Path, started: datetime) -> Refusal | None:
     """The refusal that was noted after a result was begun; None where there was none, or the note cannot be read."""
     if not os.path.lexists(results / NOTE):
         return None

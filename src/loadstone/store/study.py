@@ -15,9 +15,9 @@ from loadstone.host import locks
 from loadstone.model.errors import StoreError
 from loadstone.model.records.manifest import ANSWER_SCHEMA, STUDY_SCHEMA, Status, StudyManifest
 from loadstone.store import migrate
-from loadstone.store.documents import migrated, write_document
-from loadstone.store.folder import RUNS, unused
-from loadstone.store.read import KEPT_MANIFESTS, as_found, catalogue, folders
+from loadstone.store.documents import read_migrated, write_document
+from loadstone.store.folder import RUNS, create_unused
+from loadstone.store.read import KEPT_MANIFESTS, as_found, list_folders, list_results
 
 A = TypeVar("A")
 
@@ -36,7 +36,7 @@ class StudyFolder:
     @classmethod
     def create(cls, results: Path, manifest: StudyManifest) -> "StudyFolder":
         """Makes `results/<time>-<name>/`; raises StoreError when that is not possible."""
-        path = unused(results, manifest.name, manifest.started)
+        path = create_unused(results, manifest.name, manifest.started)
         try:
             (path / RUNS).mkdir()
         except OSError as error:
@@ -61,11 +61,11 @@ class StudyFolder:
 
     def complete_runs(self) -> dict[str, Path]:
         """Result folders of the runs that were finished, by key."""
-        finished = ((path, run) for path, run in catalogue(self.runs) if run.status is Status.COMPLETE)
+        finished = ((path, run) for path, run in list_results(self.runs) if run.status is Status.COMPLETE)
         return {run.key: path for path, run in finished if run.key}
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def hold_lock(self) -> Iterator[None]:
         """Keeps others from working on the study; the lock goes with the process. Raises StoreError."""
         lock = locks.take(self.path)
         if lock is None:
@@ -98,17 +98,17 @@ def _manifest(path: Path, written_ns: int, size: int) -> StudyManifest:
 
 def read_written_study(path: Path) -> StudyManifest:
     """The declaration of a study folder as it was written. Raises StoreError."""
-    return migrated(path / STUDY, STUDIES, STUDY_SCHEMA, migrate.study)
+    return read_migrated(path / STUDY, STUDIES, STUDY_SCHEMA, migrate.migrate_study)
 
 
 def read_answer(path: Path, kind: TypeAdapter[A]) -> A:
     """What a study's runs say so far, as its kind's answer; raises StoreError when there is nothing yet."""
-    return migrated(path / ANSWER, kind, ANSWER_SCHEMA, migrate.answer)
+    return read_migrated(path / ANSWER, kind, ANSWER_SCHEMA, migrate.answer)
 
 
-def studies(results: Path, unreadable: list[str] | None = None) -> Iterator[tuple[Path, StudyManifest]]:
+def list_studies(results: Path, unreadable: list[str] | None = None) -> Iterator[tuple[Path, StudyManifest]]:
     """All readable study folders below `results`, newest first, with their declarations; others are told of."""
-    for path in folders(results):
+    for path in list_folders(results):
         if not is_study(path):
             continue
         try:
@@ -118,15 +118,15 @@ def studies(results: Path, unreadable: list[str] | None = None) -> Iterator[tupl
                 unreadable.append(str(error))
 
 
-def unfinished(results: Path, identity: str) -> StudyFolder | None:
+def find_unfinished(results: Path, identity: str) -> StudyFolder | None:
     """The newest study of this identity that did not come to its end."""
-    for path, manifest in studies(results):
+    for path, manifest in list_studies(results):
         if manifest.identity == identity and manifest.status is not Status.COMPLETE:
             return StudyFolder(path, manifest)
     return None
 
 
-def study_of_run(path: Path) -> Path | None:
+def find_study(path: Path) -> Path | None:
     """The study that a run belongs to; None for one of its own."""
     above = path.parent.parent
     with contextlib.suppress(OSError):

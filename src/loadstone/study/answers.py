@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 
 from loadstone.model.figures import Blame, IterationFigures, OperationFigures
-from loadstone.model.numbers import number
+from loadstone.model.numbers import format_number
 
 LEAST_CHANGE = 0.05
 """Smallest change of an answer's mean size that is named, as a share."""
@@ -32,7 +32,7 @@ class AnswerMeans:
     words: frozenset[int] = frozenset()
     """Hashes of words that all answers have in common; empty where that is not known."""
 
-    def likeness(self, another: "AnswerMeans") -> float | None:
+    def compute_likeness(self, another: "AnswerMeans") -> float | None:
         """Share of the words of both that both have; None where the words of one are not known. Where a record has no
         room for all hashes, it has the smallest: only up to the last of them are they complete.
         """
@@ -55,7 +55,7 @@ def answer_means(iterations: Sequence[IterationFigures]) -> dict[str, AnswerMean
 
 def _means(same: Sequence[OperationFigures]) -> AnswerMeans | None:
     requests, body_bytes = (sum(getattr(operation, name) for operation in same) for name in ("requests", "body_bytes"))
-    errors = sum(operation.errors_of(blame) for operation in same for blame in Blame)
+    errors = sum(operation.count_errors(blame) for operation in same for blame in Blame)
     if not body_bytes or errors > MOST_ERRORS * requests:
         return None
     counts: dict[int, int] = {}
@@ -83,14 +83,14 @@ class AnswerChange:
         is_smaller = self.now_bytes < self.before_bytes * (1 - LEAST_CHANGE)
         return is_smaller or self.now_status != self.before_status or self.likeness is not None
 
-    def in_words(self, a: str, b: str) -> str:
+    def describe(self, a: str, b: str) -> str:
         """The change, with figures of both sides."""
         change = 100 * (self.now_bytes / self.before_bytes - 1)
         a, b = (name if name.startswith("at ") else f"of {name}" for name in (a, b))
-        text = f"{self.operation}: {number(self.now_bytes)} bytes {b}, {number(self.before_bytes)} {a}"
+        text = f"{self.operation}: {format_number(self.now_bytes)} bytes {b}, {format_number(self.before_bytes)} {a}"
         text += f" ({change:+.0f} %)"
         if self.likeness is not None:
-            text += f", another text: {number(100 * self.likeness)} % of the words are the same"
+            text += f", another text: {format_number(100 * self.likeness)} % of the words are the same"
         differs = self.now_status != self.before_status
         return text + (f", status {self.now_status} and {self.before_status}" if differs else "")
 
@@ -98,7 +98,7 @@ class AnswerChange:
 OperationMeans = Mapping[str, AnswerMeans]
 
 
-def changed_answers(
+def list_changed_answers(
     a: Sequence[OperationMeans], b: Sequence[OperationMeans], least: float = LEAST_CHANGE
 ) -> list[AnswerChange]:
     """Operations whose answers differ in all runs of both sides: in size by a share of `least`, in their status or in
@@ -128,8 +128,8 @@ def _likeness_of_others(a: Sequence[AnswerMeans], b: Sequence[AnswerMeans]) -> f
     """The largest likeness between both sides where all runs of each side are alike and no run of one is like one of
     the other; None otherwise, and where there is but one run of a side.
     """
-    within = [first.likeness(second) for side in (a, b) for first, second in combinations(side, 2)]
-    across = [first.likeness(second) for first, second in product(a, b)]
+    within = [first.compute_likeness(second) for side in (a, b) for first, second in combinations(side, 2)]
+    across = [first.compute_likeness(second) for first, second in product(a, b)]
     known = [[share for share in shares if share is not None] for shares in (within, across)]
     if len(a) < 2 or len(b) < 2 or [len(shares) for shares in known] != [len(within), len(across)]:
         return None
@@ -137,13 +137,13 @@ def _likeness_of_others(a: Sequence[AnswerMeans], b: Sequence[AnswerMeans]) -> f
     return max(known[1]) if is_other else None
 
 
-def changes_in_words(changes: Sequence[AnswerChange], a: str = "A", b: str = "B") -> list[str]:
+def describe_changes(changes: Sequence[AnswerChange], a: str = "A", b: str = "B") -> list[str]:
     """The sentence that names all changes; empty without any."""
     if not changes:
         return []
     return [
         f"The answers of {a} and {b} differ, so their speeds are of different work: "
-        f"{'; '.join(change.in_words(a, b) for change in changes)}."
+        f"{'; '.join(change.describe(a, b) for change in changes)}."
     ]
 
 
@@ -151,11 +151,11 @@ LEAST_BETWEEN = 0.5
 """Smallest change between loads or settings that is named, where each may have a single run."""
 
 
-def between_in_words(groups: Mapping[str, Sequence[OperationMeans]]) -> list[str]:
+def describe_between(groups: Mapping[str, Sequence[OperationMeans]]) -> list[str]:
     """The sentence that names the groups of runs, as those at one load, whose answers differ from the first group's."""
     (first, usual), *others = list(groups.items()) or [("", [])]
-    changes = {name: changed_answers(usual, runs, LEAST_BETWEEN) for name, runs in others}
+    changes = {name: list_changed_answers(usual, runs, LEAST_BETWEEN) for name, runs in others}
     texts = [
-        change.in_words(f"at {first}", f"at {name}") for name, differences in changes.items() for change in differences
+        change.describe(f"at {first}", f"at {name}") for name, differences in changes.items() for change in differences
     ]
     return [f"The answers differ, so what is compared is different work: {'; '.join(texts)}."] if texts else []

@@ -12,17 +12,17 @@ from loadstone.model.records.manifest import ProfileRecord, StudiedWorkload, Sys
 from loadstone.model.records.result import Result
 from loadstone.model.selector import limit_copies
 from loadstone.model.system import Clock
-from loadstone.platforms.registry import described
-from loadstone.run.disclosure import placement_record, role_records, system_record
+from loadstone.platforms.registry import describe_machine
+from loadstone.run.disclosure import record_placement, record_roles, record_system
 from loadstone.run.executor import Listener
 from loadstone.run.runner import check, run
-from loadstone.run.seeds import seed_of_run
+from loadstone.run.seeds import derive_run_seed
 from loadstone.run.spec import Begin, RunSpec
 from loadstone.run.tiles.spec import TilesSpec
 from loadstone.run.tiles.tile_run import describe_placement
 from loadstone.study.parameters import apply
 from loadstone.study.summary import RunRequest, RunSummary, summarize, summarize_tiles
-from loadstone.study.tenths import FULL, tenths_of, tile_loads
+from loadstone.study.tenths import FULL, get_tenths, list_tile_loads
 
 
 class StudyBase(Protocol):
@@ -41,10 +41,10 @@ class StudyBase(Protocol):
     def summarize(self, request: RunRequest, result: Result) -> RunSummary:
         """What came of it."""
 
-    def identity(self) -> dict[str, Any]:
+    def identify(self) -> dict[str, Any]:
         """All that is not varied: what makes two studies the same, beside their question."""
 
-    def declared(self) -> dict[str, Any]:
+    def declare(self) -> dict[str, Any]:
         """Fields of the study's manifest."""
 
 
@@ -81,7 +81,7 @@ class WorkloadRuns(Runs):
     def make_spec(self, request: RunRequest, runs: Path) -> RunSpec:
         """The specification of one run. Raises UsageError when a setting does not fit."""
         parts = tuple(part for part in self.spec.parts if part.workload.name == request.workload)
-        seed = seed_of_run(self.spec.seed, request.seed)
+        seed = derive_run_seed(self.spec.seed, request.seed)
         spec = replace(self.spec, name=request.key, key=request.key, parts=parts, seed=seed, results=runs)
         return apply(spec, request.settings)
 
@@ -89,7 +89,7 @@ class WorkloadRuns(Runs):
         """What came of it."""
         return summarize(request, result)
 
-    def identity(self) -> dict[str, Any]:
+    def identify(self) -> dict[str, Any]:
         """Workloads as declared, and all settings."""
         spec = self.spec
         return {
@@ -98,22 +98,22 @@ class WorkloadRuns(Runs):
             "profile": asdict(spec.profile),
             "seed": spec.seed,
             "threads": spec.threads,
-            "system": asdict(system_record(spec.system)),
-            "placement": placement_record(spec.placement),
+            "system": asdict(record_system(spec.system)),
+            "placement": record_placement(spec.placement),
             "clock": spec.clock,
             "fitness": asdict(spec.driver_limits),
             **_hosts(spec.fleet),
         }
 
-    def declared(self) -> dict[str, Any]:
+    def declare(self) -> dict[str, Any]:
         """Fields of the study's manifest."""
         spec = self.spec
         return {
             "profile": ProfileRecord.from_profile(spec.profile),
             "seed": spec.seed,
             "driver_threads": spec.threads,
-            "system": system_record(spec.system),
-            "placement": placement_record(spec.placement),
+            "system": record_system(spec.system),
+            "placement": record_placement(spec.placement),
             "notes": spec.notes,
             "clock": spec.clock,
             "workloads": tuple(
@@ -142,8 +142,8 @@ class TileRuns(Runs):
 
     def make_spec(self, request: RunRequest, runs: Path) -> TilesSpec:
         """The specification of one run."""
-        loads = tile_loads(tenths_of(request))
-        seed = seed_of_run(self.spec.seed, request.seed)
+        loads = list_tile_loads(get_tenths(request))
+        seed = derive_run_seed(self.spec.seed, request.seed)
         roles = limit_copies(self.spec.roles, len(loads))
         return replace(self.spec, loads=loads, name=request.key, key=request.key, results=runs, seed=seed, roles=roles)
 
@@ -154,13 +154,13 @@ class TileRuns(Runs):
     @property
     def _largest(self) -> TilesSpec:
         """The run of the most tiles."""
-        return replace(self.spec, loads=tile_loads(self.most_tiles * FULL))
+        return replace(self.spec, loads=list_tile_loads(self.most_tiles * FULL))
 
     def summarize(self, request: RunRequest, result: Result) -> RunSummary:
         """What came of it."""
         return summarize_tiles(request, result)
 
-    def identity(self) -> dict[str, Any]:
+    def identify(self) -> dict[str, Any]:
         """The tile as declared, and all settings."""
         spec = self.spec
         return {
@@ -168,16 +168,16 @@ class TileRuns(Runs):
             "phases": asdict(spec.phases),
             "most": self.most_tiles,
             "machine": spec.machine.model_dump(mode="json"),
-            "roles": role_records(spec.roles),
+            "roles": record_roles(spec.roles),
             "software": spec.software,
             "seed": spec.seed,
             **_hosts(spec.fleet),
         }
 
-    def declared(self) -> dict[str, Any]:
+    def declare(self) -> dict[str, Any]:
         """Fields of the study's manifest."""
         spec = self.spec
-        settings = {"machine": described(spec.machine), **spec.software}
+        settings = {"machine": describe_machine(spec.machine), **spec.software}
         return {
             "profile": ProfileRecord.from_profile(spec.profile),
             "seed": spec.seed,

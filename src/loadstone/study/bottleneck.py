@@ -27,9 +27,18 @@ class Bottleneck:
         return self.name if self.used is None else f"{self.name} ({100 * self.used:.0f} % used)"
 
 
-DRIVER, WORKERS, SYSTEM, OTHERS = "the driver", "the station's workers", "the system's CPU", "other load on the host"
-HOST, MEMORY, DISK = "the host's CPU, which driver, system and back end share", "memory: it swaps", "the host's disks"
-NOTHING = "nothing that is watched: a lock, a pool or a queue of the system, or its users' own pace and lines"
+DRIVER, WORKERS, SYSTEM_CPU, OTHERS = (
+    "the driver",
+    "the station's workers",
+    "the system's CPU",
+    "other load on the host",
+)
+HOST, MEMORY, BOTTLENECK_DISK = (
+    "the host's CPU, which driver, system and back end share",
+    "memory: it swaps",
+    "the host's disks",
+)
+NO_BOTTLENECK = "nothing that is watched: a lock, a pool or a queue of the system, or its users' own pace and lines"
 
 
 @dataclass(frozen=True)
@@ -54,18 +63,18 @@ PERCENT = 100.0
 RESOURCES = (
     Resource(DRIVER, "driver_cpu", ""),
     Resource(WORKERS, "busy_workers", "workers", "workers"),
-    Resource(SYSTEM, "server_cpu", "server_cores", "CPU"),
+    Resource(SYSTEM_CPU, "server_cpu", "server_cores", "CPU"),
     Resource(HOST, "host_cpu", "cores"),
 )
 """What a run may use up, in the order in which it is blamed."""
 
 
-def bottleneck(run: RunSummary) -> Bottleneck | None:
+def find_bottleneck(run: RunSummary) -> Bottleneck | None:
     """The first of what was full in a run; None where nothing was watched."""
     resource = next(_full(run), None)
     if resource is not None:
         return resource
-    return Bottleneck(NOTHING) if "host_cpu" in run.metrics or "busy_workers" in run.metrics else None
+    return Bottleneck(NO_BOTTLENECK) if "host_cpu" in run.metrics or "busy_workers" in run.metrics else None
 
 
 def _full(run: RunSummary) -> Iterator[Bottleneck]:
@@ -82,12 +91,12 @@ def _full(run: RunSummary) -> Iterator[Bottleneck]:
     if monitors.get("host.swap_in_per_s", 0.0) + monitors.get("host.swap_out_per_s", 0.0) > 0:
         yield Bottleneck(MEMORY)
     if cores and monitors.get("host.wait_cores", 0.0) >= WAITING * cores:
-        yield Bottleneck(DISK, monitors["host.wait_cores"] / cores)
+        yield Bottleneck(BOTTLENECK_DISK, monitors["host.wait_cores"] / cores)
 
 
-def common(runs: Sequence[RunSummary]) -> str:
+def describe_common(runs: Sequence[RunSummary]) -> str:
     """What most of several runs were up against, in words; empty where nothing was watched."""
-    resources = [resource for run in runs if (resource := bottleneck(run)) is not None]
+    resources = [resource for run in runs if (resource := find_bottleneck(run)) is not None]
     if not resources:
         return ""
     name = Counter(resource.name for resource in resources).most_common(1)[0][0]

@@ -17,9 +17,9 @@ from loadstone.model.selector import RoleSettings, merge_roles, split_selector, 
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
-from loadstone.platforms.registry import changed as changed_machine
-from loadstone.platforms.registry import platform_kind
-from loadstone.platforms.roles import of_role
+from loadstone.platforms.registry import get_platform_kind
+from loadstone.platforms.registry import replace_settings as changed_machine
+from loadstone.platforms.roles import get_role_machine
 from loadstone.run.spec import RunSpec
 
 MOST_MACHINES = 4096
@@ -93,9 +93,9 @@ def change_profile(field: str, spec: RunSpec, value: Any) -> RunSpec:
     if field == "name":
         profile = find_profile(value)
     elif field == "iterations":
-        profile = profile.repeated(value)
+        profile = profile.with_iterations(value)
     else:
-        profile = profile.changed(**{field: value})
+        profile = profile.with_phases(**{field: value})
     return replace(spec, profile=profile)
 
 
@@ -156,8 +156,8 @@ def _with_front_threads(spec: RunSpec) -> RunSpec:
     """Returns the run with a thread of the reference server for each CPU of its front."""
     if not isinstance(spec.system, Reference):
         return spec
-    front = of_role(spec.placement.machine, spec.placement.roles, find_front(spec.system, spec.need))
-    threads = front.cpus or (spec.system.threads if platform_kind(front.platform).shares_host else 1)
+    front = get_role_machine(spec.placement.machine, spec.placement.roles, find_front(spec.system, spec.need))
+    threads = front.cpus or (spec.system.threads if get_platform_kind(front.platform).shares_host else 1)
     return replace(spec, system=replace(spec.system, threads=threads))
 
 
@@ -175,7 +175,7 @@ def _fitting_roles(spec: RunSpec, machine: MachineSpec) -> RoleSettings:
     uses for each the settings that it has.
     """
     front = write_selector(find_front(spec.system, spec.need))
-    known = platform_kind(machine.platform).settings
+    known = get_platform_kind(machine.platform).settings
     return {
         selector: {key: value for key, value in settings.items() if key in known}
         if split_selector(selector)[1] == front and "platform" not in settings

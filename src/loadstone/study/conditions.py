@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from loadstone.judge.usage import SUPPORT
 from loadstone.model.records.manifest import HostFacts, Manifest, Settings
 
-MIB = 1 << 20
+MIB_BYTES = 1 << 20
 Conditions = Mapping[str, str]
 """By name, as cores and memory; of machines that differ, all values."""
 
 
-def conditions_of(manifest: Manifest) -> dict[str, str]:
+def list_conditions(manifest: Manifest) -> dict[str, str]:
     """What the machines of the system under test were given; nothing of one that the lab did not make."""
     machines = [machine.facts for role, machine in manifest.machines.items() if role not in SUPPORT]
     each = [_of_machine(facts, manifest.host) for facts in machines]
@@ -21,7 +21,7 @@ def conditions_of(manifest: Manifest) -> dict[str, str]:
 def _of_machine(facts: Settings, host: HostFacts) -> dict[str, str]:
     """What a machine does not have of its own is the host's."""
     own_mib = facts.get("memory_mib")
-    memory_mib = own_mib if isinstance(own_mib, int | float) else (host.memory_bytes or 0) / MIB
+    memory_mib = own_mib if isinstance(own_mib, int | float) else (host.memory_bytes or 0) / MIB_BYTES
     return {
         "cores": _cores(facts, host),
         "memory": f"{memory_mib:,.0f} MiB",
@@ -42,7 +42,7 @@ def _cores(facts: Settings, host: HostFacts) -> str:
     return str(sum(int(last or first) - int(first) + 1 for first, _, last in ends))
 
 
-def unlike(a: Iterable[Conditions], b: Iterable[Conditions], names: tuple[str, str] = ("A", "B")) -> list[str]:
+def describe_unlike(a: Iterable[Conditions], b: Iterable[Conditions], names: tuple[str, str] = ("A", "B")) -> list[str]:
     """The sentence that names what differs, where anything does; each side by the conditions of its runs."""
     sides = [_joined(a), _joined(b)]
     if not all(sides):

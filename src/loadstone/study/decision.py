@@ -8,7 +8,7 @@ from loadstone.model.records.check import Check, CheckId
 from loadstone.model.records.manifest import Status
 from loadstone.model.records.result import Result
 from loadstone.model.records.verdict import TilesVerdict, Verdict
-from loadstone.study.bottleneck import NOTHING, RESOURCES, bottleneck
+from loadstone.study.bottleneck import NO_BOTTLENECK, RESOURCES, find_bottleneck
 from loadstone.study.summary import RunRequest, RunSummary, summarize
 
 PLANNED_SHARE = 0.8
@@ -60,8 +60,8 @@ def decide_run(run: RunSummary) -> str:
 
 
 def _limit(run: RunSummary) -> str:
-    full = bottleneck(run)
-    return f", limited by {full}" if full is not None and full.name != NOTHING else ""
+    full = find_bottleneck(run)
+    return f", limited by {full}" if full is not None and full.name != NO_BOTTLENECK else ""
 
 
 def _advise(run: RunSummary) -> str:

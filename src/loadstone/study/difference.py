@@ -3,7 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from loadstone.judge.statistics import Difference, Summary, difference, paired_apart, pairs_needed, summary
+from loadstone.judge.statistics import (
+    Difference,
+    Summary,
+    compute_paired_p,
+    estimate_difference,
+    estimate_pairs_needed,
+    summarize,
+)
 from loadstone.study.summary import ComparedSide, RunSummary
 
 LEAST_PAIRS = 6
@@ -33,7 +40,7 @@ class FoundDifference:
     @property
     def enough_pairs(self) -> int | None:
         """Pairs of such scatter that find a difference of `SOUGHT_PCT`; None where that is not known."""
-        return None if self.seen_pct is None else pairs_needed(self.seen_pct, self.pairs, SOUGHT_PCT)
+        return None if self.seen_pct is None else estimate_pairs_needed(self.seen_pct, self.pairs, SOUGHT_PCT)
 
     @classmethod
     def convert(cls, difference: Difference) -> "FoundDifference":
@@ -70,10 +77,10 @@ def compare_metric(name: str, sides: Mapping[ComparedSide, Sequence[RunSummary]]
     if any(not series or len(series) < len(sides[side]) for side, series in values.items()):
         return None
     pairs = list(zip(values[ComparedSide.A], values[ComparedSide.B], strict=False))
-    compared = difference(pairs)
-    a, b = (_side_values(values[side], summary(values[side])) for side in (ComparedSide.A, ComparedSide.B))
+    compared = estimate_difference(pairs)
+    a, b = (_side_values(values[side], summarize(values[side])) for side in (ComparedSide.A, ComparedSide.B))
     if compared is None:
-        return ComparedMetric(a, b, None, paired_apart(pairs))
+        return ComparedMetric(a, b, None, compute_paired_p(pairs))
     return ComparedMetric(a, b, FoundDifference.convert(compared))
 
 

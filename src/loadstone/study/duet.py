@@ -14,15 +14,15 @@ from typing import Any
 from loadstone.model.errors import UsageError
 from loadstone.model.machine import PROCESS
 from loadstone.model.system import Clock
-from loadstone.platforms.registry import platform_kind
-from loadstone.run.signals import relayed
+from loadstone.platforms.registry import get_platform_kind
+from loadstone.run.signals import relay_signals
 from loadstone.study.base import StudyBase
 from loadstone.study.summary import RunRequest
 
 Job = Callable[[], Coroutine[Any, Any, Path]]
 
 
-def halves() -> tuple[set[int], set[int]]:
+def split_cores() -> tuple[set[int], set[int]]:
     """The cores of this process in two groups of one size; a core that is left over stays idle. Raises UsageError."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
@@ -33,15 +33,15 @@ def halves() -> tuple[set[int], set[int]]:
 
 def refuse_impossible_duet(base: StudyBase, requests: Sequence[RunRequest]) -> None:
     """Raises UsageError where nothing disturbs anybody, or cores are too few or not ours to give."""
-    declared = base.declared()
+    declared = base.declare()
     if declared["clock"] is Clock.VIRTUAL:
         raise UsageError("--duet has no effect in virtual time. Remove --duet.")
     settings = [*declared.get("placement", {}).values(), *(request.settings for request in requests)]
     platforms = {str(setting.get("platform") or setting.get("machine.platform") or PROCESS) for setting in settings}
-    elsewhere = sorted(name for name in platforms if not platform_kind(name).keeps_cores)
+    elsewhere = sorted(name for name in platforms if not get_platform_kind(name).keeps_cores)
     if elsewhere:
         raise UsageError(f"Programs of {elsewhere[0]} do not stay on their assigned cores. Remove --duet.")
-    halves()
+    split_cores()
 
 
 async def run_at_once(jobs: Sequence[Job]) -> list[Path]:
@@ -50,8 +50,10 @@ async def run_at_once(jobs: Sequence[Job]) -> list[Path]:
     Each has a thread and an event loop of its own: cores belong to a thread, and what it starts inherits them.
     """
     loop = asyncio.get_running_loop()
-    with relayed(), ThreadPoolExecutor(len(jobs), "duet") as pool:
-        running = [loop.run_in_executor(pool, _on_cores, cores, job) for cores, job in zip(halves(), jobs, strict=True)]
+    with relay_signals(), ThreadPoolExecutor(len(jobs), "duet") as pool:
+        running = [
+            loop.run_in_executor(pool, _on_cores, cores, job) for cores, job in zip(split_cores(), jobs, strict=True)
+        ]
         ends = await asyncio.gather(*running, return_exceptions=True)
     for end in ends:
         if isinstance(end, BaseException):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from loadstone.judge.outage import Outage, outage_of
+from loadstone.judge.outage import Outage, compute_outage
 from loadstone.model.records.events import OperationLine
 from loadstone.model.records.result import Iteration
 
@@ -61,7 +61,7 @@ BEFORE_S, AFTER_S = 5.0, 25.0
 MOST_SEEN = 1000
 
 
-def failure_of(iteration: Iteration) -> Failure | None:
+def find_failure(iteration: Iteration) -> Failure | None:
     """What the fault of an iteration came to; None where there was none."""
     fault, start = iteration.fault, iteration.records.start
     if fault is None or start is None or iteration.phases is None:
@@ -77,7 +77,7 @@ def failure_of(iteration: Iteration) -> Failure | None:
         return None if unix_s is None else unix_s - fault.at_unix_s
 
     return Failure(
-        outage=outage_of(iteration.records.operations, at_s, until_s, steady_end_s),
+        outage=compute_outage(iteration.records.operations, at_s, until_s, steady_end_s),
         live_s=after(fault.live_unix_s),
         protected_s=after(fault.protected_unix_s),
         ledgers=None if audit is None else Ledgers(audit.acknowledged, audit.held, audit.in_doubt),

@@ -8,8 +8,13 @@ from dataclasses import dataclass, replace
 
 import scipy
 
-from loadstone.judge.statistics import CONFIDENCE_LEVEL, fewer_of, paired_rise, unpaired_rise
-from loadstone.model.numbers import chance, three_digits
+from loadstone.judge.statistics import (
+    CONFIDENCE_LEVEL,
+    compute_fewer_passes_p,
+    compute_paired_rise_p,
+    compute_unpaired_rise_p,
+)
+from loadstone.model.numbers import format_chance, format_three_digits
 from loadstone.study.summary import RunSummary
 
 FEWER_POINTS = 0.5
@@ -48,7 +53,7 @@ class FailureComparison:
     good_p: float
     passing_p: float
 
-    def corrected(self, tests: int) -> "FailureComparison":
+    def correct(self, tests: int) -> "FailureComparison":
         """The same with p-values corrected for asking so often (Bonferroni)."""
         errors_p, good_p, passing_p = (min(1.0, p * tests) for p in (self.errors_p, self.good_p, self.passing_p))
         return replace(self, errors_p=errors_p, good_p=good_p, passing_p=passing_p)
@@ -93,27 +98,27 @@ class FailureComparison:
         """Whether nothing of B may be called better."""
         return self.is_worse or self.has_fewer_good
 
-    def in_words(self, a: str = "A", b: str = "B") -> list[str]:
+    def describe(self, a: str = "A", b: str = "B") -> list[str]:
         """The sentences of what fails more, with figures and chances; empty where nothing does."""
         lines = []
         if self.has_more_errors:
             figures = (
                 f"{_percent(self.errors_b)} of {b}'s operations end in an error, {_percent(self.errors_a)} of {a}'s"
             )
-            lines.append(f"{figures} ({chance(self.errors_p)}): {b} is worse.")
+            lines.append(f"{figures} ({format_chance(self.errors_p)}): {b} is worse.")
         elif self.is_suspect:
             figures = (
                 f"{_percent(self.errors_b)} of {b}'s operations end in an error, {_percent(self.errors_a)} of {a}'s"
             )
-            lines.append(f"{figures} ({chance(self.errors_p)}): more runs show whether that is chance.")
+            lines.append(f"{figures} ({format_chance(self.errors_p)}): more runs show whether that is chance.")
         if self.has_fewer_good:
             figures = f"{_percent(self.good_b)} of {b}'s operations are good, {_percent(self.good_a)} of {a}'s"
-            lines.append(f"{figures} ({chance(self.good_p)}).")
+            lines.append(f"{figures} ({format_chance(self.good_p)}).")
         return lines
 
 
 def _percent(share: float | None) -> str:
-    return "none" if share is None else f"{three_digits(share)} %"
+    return "none" if share is None else f"{format_three_digits(share)} %"
 
 
 def compare_paired(pairs: Sequence[tuple[RunSummary, RunSummary]]) -> FailureComparison | None:
@@ -128,13 +133,15 @@ def compare_paired(pairs: Sequence[tuple[RunSummary, RunSummary]]) -> FailureCom
 
 def _rise(a: Sequence[float], b: Sequence[float]) -> float:
     """p-value of b not being above a, by pairs where every run has the figure."""
-    return paired_rise(list(zip(a, b, strict=True))) if len(a) == len(b) else unpaired_rise(a, b)
+    return compute_paired_rise_p(list(zip(a, b, strict=True))) if len(a) == len(b) else compute_unpaired_rise_p(a, b)
 
 
 def compare_groups(a: Failures, b: Failures) -> FailureComparison:
     """Compares the failures of two series of valid runs that were not made in pairs."""
-    passing = fewer_of(a.passed, a.runs, b.passed, b.runs)
-    return _comparison(a, b, unpaired_rise(a.errors, b.errors), unpaired_rise(b.good, a.good), passing)
+    passing = compute_fewer_passes_p(a.passed, a.runs, b.passed, b.runs)
+    return _comparison(
+        a, b, compute_unpaired_rise_p(a.errors, b.errors), compute_unpaired_rise_p(b.good, a.good), passing
+    )
 
 
 def _comparison(a: Failures, b: Failures, errors_p: float, good_p: float, passing_p: float) -> FailureComparison:

@@ -13,7 +13,7 @@ from loadstone.model.reading import Document, FileTable, suggest
 from loadstone.model.selector import read_role_tables
 from loadstone.model.system import FileServer, Station
 from loadstone.model.target import Target
-from loadstone.platforms.registry import machine_kind, refuse_foreign
+from loadstone.platforms.registry import build_machine_kind, refuse_foreign
 from loadstone.study.declaration import Declaration
 from loadstone.study.kind import StudySection
 from loadstone.study.override import Override, apply_overrides
@@ -43,16 +43,16 @@ def read_study(file: Path, kinds: Mapping[str, type[StudySection]], overrides: S
     The notes of the result disclose each override with the value that it replaced.
     """
     document = Document.read(file)
-    document.only(_SECTIONS | set(kinds))
+    document.refuse_unknown(_SECTIONS | set(kinds))
     replaced = apply_overrides(document, overrides)
     content = document.content
     header, profile = _table_of(document, StudyHeader), _table_of(document, ProfileSection)
     driver, server = _table_of(document, DriverSection), _table_of(document, ServerSection)
     target = _resolve_authority(file, _table_of(document, TargetSection))
     loads = _loads(document, file)
-    machine = document.take(("machine",), machine_kind(), content.get("machine", {}))
-    backend = document.take(("backend",), machine_kind(), content.get("backend", {}))
-    roles, settings = read_role_tables(document, machine_kind()), _settings(document)
+    machine = document.take(("machine",), build_machine_kind(), content.get("machine", {}))
+    backend = document.take(("backend",), build_machine_kind(), content.get("backend", {}))
+    roles, settings = read_role_tables(document, build_machine_kind()), _settings(document)
     station = document.take(("station",), Station, content["station"]) if "station" in content else None
     nginx = document.take(("nginx",), FileServer, content["nginx"]) if "nginx" in content else None
     sections: dict[str, StudySection | None] = {
@@ -103,7 +103,7 @@ def _settings(document: Document) -> dict[str, dict[str, object]]:
     tables = document.content.get("set", {})
     settings = flatten_settings(tables) if isinstance(tables, dict) else {}
     if not isinstance(tables, dict) or "" in settings:
-        document.problem(
+        document.note_problem(
             ("set",), "is not a table of settings by program", "Write [set.php] and below it children = 50."
         )
     return settings
@@ -112,7 +112,7 @@ def _settings(document: Document) -> dict[str, dict[str, object]]:
 def _loads(document: Document, file: Path) -> tuple[LoadEntry, ...]:
     entries = document.content.get("load", [])
     if not isinstance(entries, list) or not entries:
-        document.problem(("load",), "there is no load", "Add [[load]] with a workload and its sessions.")
+        document.note_problem(("load",), "there is no load", "Add [[load]] with a workload and its sessions.")
         entries = []
     taken: list[LoadEntry | None] = [
         document.take(("load", str(number)), LoadEntry, entry) for number, entry in enumerate(entries)
@@ -123,7 +123,7 @@ def _loads(document: Document, file: Path) -> tuple[LoadEntry, ...]:
 def _check_loaded(document: Document, loads: tuple[LoadEntry, ...]) -> None:
     for number, entry in enumerate(loads):
         if not entry.is_loaded:
-            document.problem(("load", str(number)), "has no load", "Add sessions, rate or trace.")
+            document.note_problem(("load", str(number)), "has no load", "Add sessions, rate or trace.")
 
 
 def _check_system(document: Document, header: StudyHeader | None) -> None:
@@ -131,9 +131,11 @@ def _check_system(document: Document, header: StudyHeader | None) -> None:
     alone = [name for name in named if name in ("station", "nginx")]
     if alone and len(named) > 1:
         second = next(name for name in named if name != alone[0])
-        document.problem((alone[0],), f"is combined with [{second}]", "A study measures one system. Keep one of them.")
+        document.note_problem(
+            (alone[0],), f"is combined with [{second}]", "A study measures one system. Keep one of them."
+        )
     if header is not None and header.virtual and "station" not in named:
-        document.problem(("study", "virtual"), "needs a modelled server", "Add a [station].")
+        document.note_problem(("study", "virtual"), "needs a modelled server", "Add a [station].")
 
 
 def _check_machine(document: Document, name: str, machine: MachineSpec | None) -> None:
@@ -142,7 +144,7 @@ def _check_machine(document: Document, name: str, machine: MachineSpec | None) -
     try:
         refuse_foreign(machine, document.content[name])
     except UsageError as error:
-        document.problem((name,), "has settings that its platform does not support", str(error))
+        document.note_problem((name,), "has settings that its platform does not support", str(error))
 
 
 def _from(file: Path, load: LoadEntry) -> LoadEntry:
@@ -168,19 +170,19 @@ def _check_names(
         try:
             entry.load()
         except UsageError as error:
-            document.problem(("load", str(number)), "has no load", str(error))
+            document.note_problem(("load", str(number)), "has no load", str(error))
     if profile is not None and profile.name not in PROFILES:
         remedy = suggest(profile.name, set(PROFILES))
-        document.problem(("profile", "name"), f"unknown profile `{profile.name}`", remedy)
+        document.note_problem(("profile", "name"), f"unknown profile `{profile.name}`", remedy)
     names = [load.workload for load in loads]
     for name in sorted({name for name in names if names.count(name) > 1}):
-        document.problem(("load",), f"`{name}` is loaded twice", "Use one [[load]] for each workload.")
+        document.note_problem(("load",), f"`{name}` is loaded twice", "Use one [[load]] for each workload.")
     if target is not None:
         try:
             Target.parse(list(target.urls))
         except UsageError as error:
-            document.problem(("target", "urls"), "are not valid addresses", str(error))
+            document.note_problem(("target", "urls"), "are not valid addresses", str(error))
         files = {"authority": target.authority, "cert": target.cert, "key": target.key}
         for name, file in files.items():
             if file is not None and not file.is_file():
-                document.problem(("target", name), f"{file} is not a file", "Use the path of a PEM file.")
+                document.note_problem(("target", name), f"{file} is not a file", "Use the path of a PEM file.")

@@ -44,12 +44,12 @@ def parse_over(over: Mapping[str, Sequence[Point]]) -> tuple[ParameterPoints, ..
     return tuple((name, parse_points(name, points)) for name, points in over.items())
 
 
-def combinations(over: Sequence[ParameterPoints]) -> list[RunSettings]:
+def list_combinations(over: Sequence[ParameterPoints]) -> list[RunSettings]:
     """Every combination of the points of all parameters, the last one varying fastest."""
     names = [name for name, _ in over]
     return [dict(zip(names, values, strict=True)) for values in product(*(points for _, points in over))]
 
 
-def names_platform(settings: Iterable[str]) -> bool:
+def is_platform_among(settings: Iterable[str]) -> bool:
     """Whether a platform is among the names of settings."""
     return any(name in PLATFORMS for name in settings)

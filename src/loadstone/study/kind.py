@@ -15,7 +15,7 @@ from loadstone.model.load import Load
 from loadstone.model.profile import Profile
 from loadstone.model.reading import Section
 from loadstone.model.records.manifest import ANSWER_SCHEMA, StudiedWorkload
-from loadstone.model.records.verdict import Verdict, worst
+from loadstone.model.records.verdict import Verdict, choose_worst
 from loadstone.model.workload import Workload
 from loadstone.page.blocks import Block
 from loadstone.study.question import Answer, Question
@@ -87,12 +87,12 @@ class StudyAnswer(Generic[A]):
     schema: int = ANSWER_SCHEMA
 
 
-def no_index(answers: Sequence[Answer]) -> float | None:
+def skip_index(answers: Sequence[Answer]) -> float | None:
     """Of kinds that find no peaks."""
     return None
 
 
-def no_indices(answers: Sequence[Answer]) -> IndexPair | None:
+def skip_indices(answers: Sequence[Answer]) -> IndexPair | None:
     """Of kinds that find no peaks on two sides."""
     return None
 
@@ -107,7 +107,7 @@ def leave_conclusion(runs: Sequence[RunSummary]) -> str:
     return ""
 
 
-def no_promise(_: Question[A]) -> str:
+def skip_promise(_: Question[A]) -> str:
     """Most kinds find out by themselves how much they need."""
     return ""
 
@@ -135,9 +135,9 @@ class StudyKind(Generic[S, A]):
     """Workloads where none is named; those that cannot run here are left out. Empty where they must be named."""
     instead_of_load: str = ""
     """Of kinds that find or bring their own load: what to say in place of --sessions and --rate."""
-    index: Callable[[Sequence[A]], float | None] = no_index
-    indices: Callable[[Sequence[A]], IndexPair | None] = no_indices
-    promise: Callable[[Question[A]], str] = no_promise
+    index: Callable[[Sequence[A]], float | None] = skip_index
+    indices: Callable[[Sequence[A]], IndexPair | None] = skip_indices
+    promise: Callable[[Question[A]], str] = skip_promise
     """What the study is able to find, said before its first run."""
     runs_to_judge: int = 0
     """Valid runs that suffice where the exit code follows from the runs, instead of what was found; else 0."""
@@ -152,7 +152,7 @@ class StudyKind(Generic[S, A]):
     rank: int = 100
     """Place among the kinds where they are listed, the smallest first."""
 
-    def outcome(self, part: A, runs: Sequence[RunSummary]) -> Verdict:
+    def conclude(self, part: A, runs: Sequence[RunSummary]) -> Verdict:
         """What a workload's answer amounts to, given all runs of the study: invalid where nothing is answered."""
         verdicts = [run.verdict for run in runs if run.request.workload == part.workload]
         valid = [verdict for verdict in verdicts if verdict is not Verdict.INVALID]
@@ -161,7 +161,7 @@ class StudyKind(Generic[S, A]):
             return Verdict.INVALID
         if self.runs_to_judge:
             has_enough = len(valid) >= min(self.runs_to_judge, len(verdicts))
-            return worst(valid) if has_enough else Verdict.INVALID
+            return choose_worst(valid) if has_enough else Verdict.INVALID
         return Verdict.FAIL if part.is_negative else Verdict.PASS
 
     @property

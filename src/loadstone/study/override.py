@@ -93,5 +93,5 @@ def _only_load(document: Document, override: Override, loads: object) -> object:
     count = len(loads) if isinstance(loads, list) else 0
     message = f"has {count} workloads, and {override.source} sets the load of one"
     if not any(problem.message == message for problem in document.problems):
-        document.problem(("load",), message, "Write it in the file.")
+        document.note_problem(("load",), message, "Write it in the file.")
     return None

@@ -15,13 +15,13 @@ from loadstone.model.choices import CHOICES, NONE, ServiceChoices
 from loadstone.model.errors import UsageError
 from loadstone.model.fault import PlannedFault, read_fault
 from loadstone.model.load import MOST_PER_S, MOST_SESSIONS, ArrivalProcess
-from loadstone.model.reading import FileTable, Flag, RefusalError, find_refusal, list_flags, refusing, suggest
+from loadstone.model.reading import FileTable, Flag, RefusalError, find_refusal, list_flags, suggest, validate_by
 from loadstone.model.selector import normalize_selector
 from loadstone.model.system import Station
 from loadstone.model.target import Target
-from loadstone.platforms.registry import machine_kind, platform_kinds
+from loadstone.platforms.registry import build_machine_kind, list_platform_kinds
 from loadstone.run.spec import RunSpec
-from loadstone.services.registry import list_program_settings, names_of
+from loadstone.services.registry import list_names, list_program_settings
 from loadstone.study import changes
 from loadstone.study.changes import MachineGrid
 from loadstone.study.sections import DriverSection, LoadEntry, ProfileSection, ServerSection, TargetSection
@@ -76,21 +76,21 @@ class Parameter:
 @cache
 def _adapter(name: str) -> TypeAdapter[Any]:
     """What checks the values of a parameter; compiled when the first is read."""
-    return TypeAdapter(parameter(name).kind)
+    return TypeAdapter(get_parameter(name).kind)
 
 
 def apply(spec: RunSpec, settings: Mapping[str, SettingValue]) -> RunSpec:
     """The specification with all settings. Raises UsageError."""
     for name, value in settings.items():
-        spec = parameter(name).apply(spec, value)
+        spec = get_parameter(name).apply(spec, value)
     return spec
 
 
-def parameter(name: str) -> Parameter:
+def get_parameter(name: str) -> Parameter:
     """A parameter by name; raises UsageError for an unknown one."""
     known = find_parameter(name)
     if known is None:
-        of_role = {f"{name.rpartition('.')[0]}.{key}" for key in machine_kind().model_fields if is_of_role(name)}
+        of_role = {f"{name.rpartition('.')[0]}.{key}" for key in build_machine_kind().model_fields if is_of_role(name)}
         raise UsageError(f"There is no parameter `{name}`. {suggest(name, set(PARAMETERS) | of_role)}")
     return known
 
@@ -109,7 +109,7 @@ def is_of_role(name: str) -> bool:
 def _find_of_role(name: str) -> Parameter | None:
     """Returns the parameter of a role's machine, by the short name of the role; None for an unknown setting."""
     selector, _, key = name.removeprefix(f"{OF_MACHINES}.").rpartition(".")
-    info = machine_kind().model_fields.get(key)
+    info = build_machine_kind().model_fields.get(key)
     if not is_of_role(name) or info is None:
         return None
     selector = normalize_selector(selector)
@@ -119,7 +119,7 @@ def _find_of_role(name: str) -> Parameter | None:
 
 def has_load(names: Iterable[str]) -> bool:
     """Whether one of these parameters is a load; raises UsageError for an unknown one."""
-    return any(parameter(name).is_load for name in names)
+    return any(get_parameter(name).is_load for name in names)
 
 
 def _kind_of(info: FieldInfo) -> Any:
@@ -136,19 +136,19 @@ def _of_table(section: type[FileTable], change: Callable[[str, RunSpec, Any], Ru
 
 
 def _of_machine(prefix: str, change: Callable[[str, RunSpec, Any], RunSpec]) -> Iterator[Parameter]:
-    for name, info in machine_kind().model_fields.items():
+    for name, info in build_machine_kind().model_fields.items():
         yield Parameter(f"{prefix}.{name}", str(info.description), _kind_of(info), partial(change, name))
 
 
 def _of_services() -> Iterator[Parameter]:
     for name, info in ServiceChoices.model_fields.items():
-        kind = Annotated[str, refusing(partial(_chosen, name))]
+        kind = Annotated[str, validate_by(partial(_chosen, name))]
         yield Parameter(name, str(info.description), kind, partial(changes.change_service, name))
 
 
 def _chosen(choice: str, text: str) -> str:
     """A service by its name, `none` for no service, or a setting of services; raises UsageError."""
-    names = dict.fromkeys([*names_of(choice), *(["none"] if NONE in CHOICES[choice].further else [])])
+    names = dict.fromkeys([*list_names(choice), *(["none"] if NONE in CHOICES[choice].further else [])])
     if text not in names:
         raise UsageError(f"There is no {choice} `{text}`. {suggest(text, set(names))}")
     return text
@@ -180,12 +180,12 @@ def _divided(text: str) -> tuple[str, ...]:
     return tuple(text.split("+"))
 
 
-_PLATFORMS: Any = Literal[tuple(platform_kinds())]
-_TARGETS = Annotated[tuple[str, ...], AfterValidator(_known_sides), refusing(_divided)]
+_PLATFORMS: Any = Literal[tuple(list_platform_kinds())]
+_TARGETS = Annotated[tuple[str, ...], AfterValidator(_known_sides), validate_by(_divided)]
 _SESSIONS = Annotated[int, Field(ge=1, le=MOST_SESSIONS)]
 _RATE = Annotated[float, Field(gt=0, le=MOST_PER_S)]
-_GRID = Annotated[MachineGrid, refusing(MachineGrid.parse)]
-_FAULT = Annotated[PlannedFault, refusing(read_fault)]
+_GRID = Annotated[MachineGrid, validate_by(MachineGrid.parse)]
+_FAULT = Annotated[PlannedFault, validate_by(read_fault)]
 PARAMETERS = {
     parameter.name: parameter
     for parameter in (
@@ -208,7 +208,7 @@ PARAMETERS = {
         *_of_table(ServerSection, changes.change_server),
         Parameter(
             "platform",
-            f"where the system runs: {', '.join(platform_kinds())}",
+            f"where the system runs: {', '.join(list_platform_kinds())}",
             _PLATFORMS,
             partial(changes.change_machine, "platform"),
         ),

@@ -42,13 +42,13 @@ class Question(Protocol[A_co]):
     def workload(self) -> str:
         """What it is about."""
 
-    def requests(self) -> list[RunRequest]:
+    def plan_runs(self) -> list[RunRequest]:
         """The runs that are sure to be wanted: all of a fixed list, or the first where others follow from it."""
 
-    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+    def plan_next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run, or None when the question is answered, or cannot be."""
 
-    def left(self, runs: Sequence[RunSummary]) -> int:
+    def estimate_left(self, runs: Sequence[RunSummary]) -> int:
         """About how many runs are still to be made."""
 
     def answer(self, runs: Sequence[RunSummary]) -> A_co:
@@ -61,20 +61,20 @@ class QuestionSet(Generic[A]):
 
     questions: tuple[Question[A], ...]
 
-    def requests(self) -> list[RunRequest]:
+    def plan_runs(self) -> list[RunRequest]:
         """The sure runs of all questions."""
-        return [request for question in self.questions for request in question.requests()]
+        return [request for question in self.questions for request in question.plan_runs()]
 
-    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+    def plan_next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run of the first question that is not answered."""
-        nexts = (question.next(_runs_of(runs, question.workload)) for question in self.questions)
+        nexts = (question.plan_next(_runs_of(runs, question.workload)) for question in self.questions)
         return next((request for request in nexts if request is not None), None)
 
-    def left(self, runs: Sequence[RunSummary]) -> int:
+    def estimate_left(self, runs: Sequence[RunSummary]) -> int:
         """Runs left in all of them."""
-        return sum(question.left(_runs_of(runs, question.workload)) for question in self.questions)
+        return sum(question.estimate_left(_runs_of(runs, question.workload)) for question in self.questions)
 
-    def answers(self, runs: Sequence[RunSummary]) -> tuple[A, ...]:
+    def answer_all(self, runs: Sequence[RunSummary]) -> tuple[A, ...]:
         """The answers, workload by workload."""
         return tuple(question.answer(_runs_of(runs, question.workload)) for question in self.questions)
 
@@ -83,18 +83,18 @@ def _runs_of(runs: Sequence[RunSummary], workload: str) -> list[RunSummary]:
     return [run for run in runs if run.request.workload == workload]
 
 
-def missing(requests: Sequence[RunRequest], runs: Sequence[RunSummary]) -> list[RunRequest]:
+def list_missing(requests: Sequence[RunRequest], runs: Sequence[RunSummary]) -> list[RunRequest]:
     """Those of a fixed list of runs that are not made yet, in order."""
     done = {run.request.key for run in runs}
     return [request for request in requests if request.key not in done]
 
 
-def first_missing(requests: Sequence[RunRequest], runs: Sequence[RunSummary]) -> RunRequest | None:
+def find_first_missing(requests: Sequence[RunRequest], runs: Sequence[RunSummary]) -> RunRequest | None:
     """The first of a fixed list of runs that is not made yet."""
-    return next(iter(missing(requests, runs)), None)
+    return next(iter(list_missing(requests, runs)), None)
 
 
-def key_of(number: int, workload: str, label: str) -> str:
+def format_key(number: int, workload: str, label: str) -> str:
     """A run's key: its number and what it is, fit for the name of a folder."""
     plain = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in label)
     return f"{number:03d}-{workload}-{plain}".rstrip("-")[:80]

@@ -33,7 +33,7 @@ class Centre:
         return self.workers / self.demand_s
 
 
-def erlang_c(workers: int, offered: float) -> float:
+def compute_erlang_c(workers: int, offered: float) -> float:
     """Probability that an arrival waits, with `offered` busy workers on the mean; below `workers`."""
     blocked = 1.0
     for number in range(1, workers + 1):
@@ -41,7 +41,7 @@ def erlang_c(workers: int, offered: float) -> float:
     return blocked / (1 - offered / workers * (1 - blocked))
 
 
-def waiting_factor(centre: Centre, used: float) -> float:
+def compute_waiting_factor(centre: Centre, used: float) -> float:
     """Waiting against that of exponential service where workers are busy for a share `used` of the time.
 
     With one worker that is the variability. With several, how service is spread matters less the less they are used.
@@ -57,11 +57,11 @@ def open_wait_s(centre: Centre, rate: float) -> float:
     """Mean waiting time of arrivals at `rate` per second; infinite from the capacity on."""
     if rate >= centre.capacity:
         return math.inf
-    wait = erlang_c(_workers(centre), rate * centre.demand_s) / (centre.capacity - rate)
-    return waiting_factor(centre, rate / centre.capacity) * wait
+    wait = compute_erlang_c(_workers(centre), rate * centre.demand_s) / (centre.capacity - rate)
+    return compute_waiting_factor(centre, rate / centre.capacity) * wait
 
 
-def closed(centre: Centre, sessions: int, away_s: float) -> tuple[float, float]:
+def solve_closed(centre: Centre, sessions: int, away_s: float) -> tuple[float, float]:
     """Throughput and response time of `sessions` that spend `away_s` elsewhere between two operations.
 
     With exponential service the solution that mean-value analysis gives, computed in product form, since the
@@ -71,7 +71,7 @@ def closed(centre: Centre, sessions: int, away_s: float) -> tuple[float, float]:
     surplus_s = max(0.0, sessions / centre.capacity - away_s - centre.demand_s)
     exact_s = _exact_wait_s(centre, sessions, away_s)
     chance_s = exact_s - surplus_s
-    factor = waiting_factor(centre, _used(centre, sessions, away_s, exact_s))
+    factor = compute_waiting_factor(centre, _used(centre, sessions, away_s, exact_s))
     response_s = centre.demand_s + surplus_s + factor * chance_s
     throughput = min(sessions / (away_s + response_s), centre.capacity)
     return throughput, sessions / throughput - away_s
@@ -104,7 +104,7 @@ def _present(centre: Centre, sessions: int, away_s: float) -> np.ndarray:
     return np.asarray(np.exp(weights - scipy.special.logsumexp(weights)))
 
 
-def closed_quantile_s(centre: Centre, sessions: int, away_s: float, share: float) -> float:
+def compute_closed_quantile_s(centre: Centre, sessions: int, away_s: float, share: float) -> float:
     """The time within which `share` of operations of a closed population are answered, waiting included.
 
     Who comes finds the others as if it were not there (arrival theorem): m of them to be served first take m
@@ -112,16 +112,16 @@ def closed_quantile_s(centre: Centre, sessions: int, away_s: float, share: float
     """
     top = centre.demand_s * -math.log(1 - share) + 3 * sessions / centre.capacity + 20 * centre.demand_s
     brentq = scipy.optimize.brentq
-    return float(brentq(lambda seconds: closed_beyond(centre, sessions, away_s, seconds) - (1 - share), 0, top))
+    return float(brentq(lambda seconds: compute_closed_beyond(centre, sessions, away_s, seconds) - (1 - share), 0, top))
 
 
-def closed_beyond(centre: Centre, sessions: int, away_s: float, seconds: float) -> float:
+def compute_closed_beyond(centre: Centre, sessions: int, away_s: float, seconds: float) -> float:
     """Share of operations of a closed population that take longer than `seconds`."""
     others = _present(centre, sessions - 1, away_s) if sessions > 1 else np.ones(1)
     workers, serve = _workers(centre), 1 / centre.demand_s
     ahead = np.maximum(0, np.arange(sessions) - workers + 1)
     used = _used(centre, sessions, away_s, _exact_wait_s(centre, sessions, away_s))
-    drain = workers * serve / max(waiting_factor(centre, used), 1e-3)
+    drain = workers * serve / max(compute_waiting_factor(centre, used), 1e-3)
     return float(np.sum(others * _tail(ahead, drain, serve, seconds)))
 
 
@@ -152,14 +152,14 @@ def open_quantile_s(centre: Centre, rate: float, share: float) -> float:
 
 def _slower(centre: Centre, rate: float) -> float:
     """By how much longer who waits does than with exponential service; never by nothing at all."""
-    return max(waiting_factor(centre, rate / centre.capacity), 1e-3)
+    return max(compute_waiting_factor(centre, rate / centre.capacity), 1e-3)
 
 
 def open_beyond(centre: Centre, rate: float, seconds: float) -> float:
     """Share of operations that take longer than `seconds` with arrivals at `rate` per second."""
     if rate >= centre.capacity:
         return 1.0
-    waits = erlang_c(_workers(centre), rate * centre.demand_s)
+    waits = compute_erlang_c(_workers(centre), rate * centre.demand_s)
     serve, drain = 1 / centre.demand_s, (centre.capacity - rate) / _slower(centre, rate)
     drain = drain * (1 + 1e-9) if math.isclose(drain, serve) else drain
     served, drained = math.exp(-serve * seconds), math.exp(-drain * seconds)

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from loadstone.model.errors import StoreError
-from loadstone.model.modules import declared_in
+from loadstone.model.modules import collect_declared
 from loadstone.study import kinds
 from loadstone.study.kind import StudyKind, StudySection
 
@@ -13,19 +13,19 @@ AnyStudyKind = StudyKind[Any, Any]
 
 
 @cache
-def study_kinds() -> Mapping[str, AnyStudyKind]:
+def list_study_kinds() -> Mapping[str, AnyStudyKind]:
     """The kinds that come with the program, by name, in the order they are listed."""
-    declared: list[AnyStudyKind] = declared_in(kinds, "KIND")
+    declared: list[AnyStudyKind] = collect_declared(kinds, "KIND")
     return {kind.name: kind for kind in sorted(declared, key=lambda kind: (kind.rank, kind.name))}
 
 
-def kind_of(name: str) -> AnyStudyKind:
+def get_kind(name: str) -> AnyStudyKind:
     """A kind by name; raises StoreError, since unknown names come from stored studies alone."""
-    if name not in study_kinds():
-        raise StoreError(f"This version knows no study of kind `{name}`. It knows {', '.join(study_kinds())}.")
-    return study_kinds()[name]
+    if name not in list_study_kinds():
+        raise StoreError(f"This version knows no study of kind `{name}`. It knows {', '.join(list_study_kinds())}.")
+    return list_study_kinds()[name]
 
 
-def file_sections() -> dict[str, type[StudySection]]:
+def list_file_sections() -> dict[str, type[StudySection]]:
     """The sections of study files, by kind: of all that have a command."""
-    return {name: kind.section for name, kind in study_kinds().items() if kind.help}
+    return {name: kind.section for name, kind in list_study_kinds().items() if kind.help}

@@ -12,9 +12,9 @@ from loadstone.model.profile import Profile, find_profile
 from loadstone.model.reading import FileTable, list_flags
 from loadstone.model.system import Clock, Reference, System
 from loadstone.model.target import Access
-from loadstone.model.topology import topologies
-from loadstone.platforms.registry import platform_kind
-from loadstone.platforms.roles import of_role
+from loadstone.model.topology import list_topologies
+from loadstone.platforms.registry import get_platform_kind
+from loadstone.platforms.roles import get_role_machine
 from loadstone.run.criteria import DriverLimits
 from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.study.declaration import Declaration
@@ -64,8 +64,8 @@ def count_default_threads() -> int:
 def resolve_profile(section: ProfileSection) -> Profile:
     """The profile with the lengths that are written. Raises UsageError."""
     profile = find_profile(section.name)
-    changed = profile.changed(**section.model_dump(exclude={"name", "iterations"}))
-    return changed.repeated(section.iterations or profile.iterations)
+    changed = profile.with_phases(**section.model_dump(exclude={"name", "iterations"}))
+    return changed.with_iterations(section.iterations or profile.iterations)
 
 
 def resolve_limits(section: DriverSection) -> DriverLimits:
@@ -112,7 +112,7 @@ def _refuse_changed(section: FileTable, why: str, but: Collection[str] = ()) -> 
     """Raises UsageError for a setting other than its default, where none applies but those of some names."""
     for name, flag, default in list_flags(type(section)):
         if name not in but and getattr(section, name) != default:
-            raise UsageError(f"{flag.option(name)} {why}. Remove one of them.")
+            raise UsageError(f"{flag.format_option(name)} {why}. Remove one of them.")
 
 
 def make_access(section: TargetSection) -> Access:
@@ -125,7 +125,7 @@ def make_access(section: TargetSection) -> Access:
 def resolve_threads(placement: Placement, threads: int | None) -> int:
     """Threads of the reference server: as asked for, one a CPU of its machine, or half of this machine's cores."""
     machine = placement.machine
-    for role in {topology.front.name for topology in topologies()} & placement.roles.keys():
-        machine = of_role(machine, placement.roles, role)
-    alone = None if platform_kind(machine.platform).shares_host else 1
+    for role in {topology.front.name for topology in list_topologies()} & placement.roles.keys():
+        machine = get_role_machine(machine, placement.roles, role)
+    alone = None if get_platform_kind(machine.platform).shares_host else 1
     return threads or machine.cpus or alone or count_default_threads()

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from loadstone.judge.usage import outside_views, tree_usage
+from loadstone.judge.usage import compute_tree_usage, list_outside_views
 from loadstone.model.figures import IterationFigures, OperationFigures
 from loadstone.model.numbers import MBIT_PER_BYTE
 from loadstone.model.records import pair_status
@@ -80,7 +80,7 @@ def _times(same: Sequence[tuple[OperationFigures, IterationFigures]]) -> Operati
     return OperationTimes(
         per_s,
         compute_mean(operation.response.mean_s for operation, _ in same),
-        compute_mean(operation.response.value_at(95.0) for operation, _ in same),
+        compute_mean(operation.response.get_value_at(95.0) for operation, _ in same),
     )
 
 
@@ -88,7 +88,7 @@ def compute_process_uses(iterations: Sequence[Iteration]) -> dict[str, ProcessUs
     """Returns the use of each process of the system, by its name among the samples."""
     samples = [sample for iteration in iterations for sample in iteration.steady_samples]
     roles = sorted({role for sample in samples for role in sample.trees if role != DRIVER_ROLE})
-    uses = {role: tree_usage(samples, role) for role in roles}
+    uses = {role: compute_tree_usage(samples, role) for role in roles}
     return {role: ProcessUse(use["cores"], use["resident_bytes"]) for role, use in uses.items() if "cores" in use}
 
 
@@ -96,7 +96,7 @@ def compute_traffic(iterations: Sequence[Iteration], has_logged_reads: bool = Fa
     """Returns the input of all machines of the system; None where no host counts it."""
     samples = [sample for iteration in iterations for sample in iteration.steady_samples]
     names = dict.fromkeys(name for sample in samples for name in sample.machines)
-    views = [view for name in names for view in outside_views(samples, name) if view is not None]
+    views = [view for name in names for view in list_outside_views(samples, name) if view is not None]
     received = [line for view in views for line in view.network.values()]
     per_s = compute_mean(line.get("bytes_recv_per_s") for line in received)
     if per_s is None:
@@ -114,7 +114,7 @@ def compute_log(iterations: Sequence[Iteration]) -> PairLog | None:
     log, wire = (_growth(samples, name) for name in (pair_status.LOG_BYTES, pair_status.WIRE_BYTES))
     if log is None or wire is None:
         return None
-    each = {kind: _growth(samples, pair_status.log_counter(kind)) for kind in pair_status.LOG_KINDS}
+    each = {kind: _growth(samples, pair_status.name_log_counter(kind)) for kind in pair_status.LOG_KINDS}
     by_kind = {kind: rate * MBIT_PER_BYTE for kind, rate in each.items() if rate is not None}
     return PairLog(
         log_mbit_per_s=log * MBIT_PER_BYTE,

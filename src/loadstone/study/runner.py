@@ -16,7 +16,7 @@ from loadstone.run.judging import judge
 from loadstone.run.lifecycle import mark_after
 from loadstone.run.spec import Begin
 from loadstone.store.read import read_manifest, read_result, read_verdict
-from loadstone.store.study import StudyFolder, unfinished
+from loadstone.store.study import StudyFolder, find_unfinished
 from loadstone.study.duet import refuse_impossible_duet, run_at_once
 from loadstone.study.kind import StudyAnswer
 from loadstone.study.question import Answer
@@ -47,14 +47,14 @@ Tell = Callable[[Progress], object]
 
 async def run_study(spec: StudySpec[A], listener: Listener, begin: Begin, tell: Tell) -> Path:
     """Runs a study to its end, or on from where it was interrupted; returns its folder. Raises LoadstoneError."""
-    for request in spec.questions.requests():
+    for request in spec.questions.plan_runs():
         spec.base.check(request)
-    duets = [request for request in spec.questions.requests() if request.duet]
+    duets = [request for request in spec.questions.plan_runs() if request.duet]
     if duets:
         refuse_impossible_duet(spec.base, duets)
-    identity = identity_of(spec)
-    resumed = None if spec.fresh else unfinished(spec.base.results, identity)
-    folder = resumed or StudyFolder.create(spec.base.results, manifest_of(spec, identity))
+    identity = compute_identity(spec)
+    resumed = None if spec.fresh else find_unfinished(spec.base.results, identity)
+    folder = resumed or StudyFolder.create(spec.base.results, build_manifest(spec, identity))
     await mark_after(folder, lambda: _make_all(spec, folder, listener, begin, tell))
     return folder.path
 
@@ -65,7 +65,7 @@ async def _make_all(
     complete, taken = folder.complete_runs(), 0
     runs: list[RunSummary] = []
     while True:
-        request = spec.questions.next(runs)
+        request = spec.questions.plan_next(runs)
         answer = answer_of(spec, runs)
         folder.write_answer(spec.kind.adapter, answer)
         tell(Progress(spec.name, len(runs), taken, answer.left, request, runs[-1] if runs else None))
@@ -95,7 +95,7 @@ def _at_once(spec: StudySpec[A], request: RunRequest) -> list[RunRequest]:
     """The run, with the one that is made at the same time."""
     if not request.duet:
         return [request]
-    return [candidate for candidate in spec.questions.requests() if candidate.duet == request.duet]
+    return [candidate for candidate in spec.questions.plan_runs() if candidate.duet == request.duet]
 
 
 async def _make(
@@ -119,24 +119,24 @@ def _unheard(_: object) -> None:
 
 def answer_of(spec: StudySpec[A], runs: Sequence[RunSummary]) -> StudyAnswer[A]:
     """What the runs say so far, with all of them."""
-    parts = spec.questions.answers(runs)
-    left = spec.questions.left(runs)
+    parts = spec.questions.answer_all(runs)
+    left = spec.questions.estimate_left(runs)
     kind = spec.kind
     return StudyAnswer(kind.name, parts, left, tuple(runs), kind.index(parts), kind.indices(parts))
 
 
-def identity_of(spec: StudySpec[A]) -> str:
+def compute_identity(spec: StudySpec[A]) -> str:
     """What makes two studies the same: the question, the workloads as declared, and all that is not varied."""
-    identity = {"declaration": spec.declaration, **spec.base.identity(), "version": __version__}
+    identity = {"declaration": spec.declaration, **spec.base.identify(), "version": __version__}
     return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def manifest_of(spec: StudySpec[A], identity: str) -> StudyManifest:
+def build_manifest(spec: StudySpec[A], identity: str) -> StudyManifest:
     """A study's declaration, as kept."""
     return make_study_manifest(
         name=spec.name,
         kind=spec.kind.name,
         identity=identity,
         declaration=spec.declaration,
-        **spec.base.declared(),
+        **spec.base.declare(),
     )

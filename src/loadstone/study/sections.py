@@ -13,7 +13,7 @@ from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, LAG_SHARE
 from loadstone.model.load import (
-    MOST_AT_ONCE,
+    MOST_ARRIVALS_AT_ONCE,
     MOST_SESSIONS,
     POISSON,
     ArrivalProcess,
@@ -25,13 +25,13 @@ from loadstone.model.load import (
 )
 from loadstone.model.profile import PROFILES
 from loadstone.model.program_settings import SettingsByProgram, read_settings
-from loadstone.model.reading import FileTable, Flag, refusing
+from loadstone.model.reading import FileTable, Flag, validate_by
 from loadstone.model.system import FileServer, Station
 from loadstone.model.target import Addresses
 from loadstone.model.workload import MOST_SOURCES
 from loadstone.model.workload.bounds import NotNegative, Percent, Positive
 
-LOAD, SYSTEM, RUN = "Load", "System under test", "Run"
+LOAD, SYSTEM_HEADING, RUN = "Load", "System under test", "Run"
 """Groups in which help shows options."""
 CountAtLeastOne = Annotated[int, Field(ge=1)]
 
@@ -52,7 +52,7 @@ class StudyHeader(FileTable):
             "Simulate the run in virtual time, in seconds instead of minutes. It requires --station.",
             name="--virtual",
             kind=bool,
-            panel=SYSTEM,
+            panel=SYSTEM_HEADING,
         ),
     ] = Field(default=False, description="true to run in virtual time against the [station]")
 
@@ -71,7 +71,7 @@ class LoadEntry(FileTable):
 
     workload: str = Field(description="the name of a workload, or the folder of your own")
     sessions: Annotated[
-        Annotated[str, refusing(_sessions)] | None,
+        Annotated[str, validate_by(_sessions)] | None,
         Flag("Closed load: simultaneous sessions of each workload. Steps: 50,100,150; ramp: 10-100."),
     ] = Field(default=None, description='sessions at once: 100, "50,100,50" or "10-100"')
     rate: Annotated[
@@ -79,7 +79,7 @@ class LoadEntry(FileTable):
     ] = Field(default=None, description='sessions per second: 100, "50,100,150" or "10-100"')
     arrivals: Annotated[
         ArrivalProcess,
-        refusing(read_process),
+        validate_by(read_process),
         Flag(
             "Arrival process of --rate: poisson, constant, bursty:10 (index of dispersion) or self-similar:0.8 (Hurst "
             "parameter).",
@@ -101,7 +101,7 @@ class LoadEntry(FileTable):
             max=MOST_SESSIONS,
             parameter="most_sessions",
         ),
-    ] = Field(default=MOST_AT_ONCE, description="largest number of simultaneous sessions, 1 or more")
+    ] = Field(default=MOST_ARRIVALS_AT_ONCE, description="largest number of simultaneous sessions, 1 or more")
 
     @property
     def is_loaded(self) -> bool:
@@ -125,7 +125,7 @@ class LoadEntry(FileTable):
         """Raises UsageError for a setting that the kind of load does not use."""
         if self.rate is None and self.arrivals != POISSON:
             raise UsageError("--arrivals applies to --rate. Remove one of them.")
-        if self.sessions is not None and self.most_sessions != MOST_AT_ONCE:
+        if self.sessions is not None and self.most_sessions != MOST_ARRIVALS_AT_ONCE:
             raise UsageError("--most-sessions applies to --rate and --trace. Remove one of them.")
 
 
@@ -200,7 +200,7 @@ class TargetSection(FileTable):
     """The system under test. Without it, the reference server is started."""
 
     table: ClassVar[str] = "target"
-    panel: ClassVar[str] = SYSTEM
+    panel: ClassVar[str] = SYSTEM_HEADING
 
     urls: Annotated[
         tuple[str, ...],
@@ -279,7 +279,7 @@ class ServerSection(ServiceChoices, FileTable):
     """How the reference server runs, and which services it has."""
 
     table: ClassVar[str] = "server"
-    panel: ClassVar[str] = SYSTEM
+    panel: ClassVar[str] = SYSTEM_HEADING
 
     threads: Annotated[
         CountAtLeastOne | None,
@@ -312,7 +312,7 @@ class ProgramSettings(FileTable):
     """Settings of the programs that the lab starts, on top of those of `tuning`."""
 
     table: ClassVar[str] = ""
-    panel: ClassVar[str] = SYSTEM
+    panel: ClassVar[str] = SYSTEM_HEADING
 
     set: Annotated[
         SettingsByProgram,
@@ -330,7 +330,7 @@ class OtherSystems(FileTable):
     """Systems that are measured instead of a target or the reference server."""
 
     table: ClassVar[str] = ""
-    panel: ClassVar[str] = SYSTEM
+    panel: ClassVar[str] = SYSTEM_HEADING
 
     station: Annotated[
         Station | None,

@@ -9,15 +9,15 @@ from statistics import fmean
 import numpy as np
 import scipy
 
-from loadstone.judge.statistics import t_quantile
+from loadstone.judge.statistics import compute_t_quantile
 from loadstone.study.queueing import (
     Centre,
-    closed,
-    closed_beyond,
-    closed_quantile_s,
+    compute_closed_beyond,
+    compute_closed_quantile_s,
     open_beyond,
     open_quantile_s,
     open_wait_s,
+    solve_closed,
 )
 from loadstone.study.summary import RunSummary
 
@@ -58,7 +58,7 @@ class Model:
         if self.load == "rate":
             rate = self._rate(load)
             return rate, self.fixed_s + self.centre.demand_s + open_wait_s(self.centre, rate)
-        throughput, response_s = closed(self.centre, *self._population(load))
+        throughput, response_s = solve_closed(self.centre, *self._population(load))
         return throughput, response_s + self.fixed_s
 
     def is_beyond(self, load: float) -> bool:
@@ -73,7 +73,7 @@ class Model:
         """Sessions of a closed load, and the time that each spends away from the centre."""
         return max(1, round(load)), self.think_s + self.fixed_s
 
-    def holds(self, load: float, share: float, seconds: float) -> bool:
+    def is_within(self, load: float, share: float, seconds: float) -> bool:
         """Whether `share` of operations take no longer than `seconds`: as measured at the lowest load, and what
         queueing adds to that.
         """
@@ -85,13 +85,13 @@ class Model:
         """Share of operations that keep the centre alone for longer."""
         if self.load == "rate":
             return open_beyond(self.centre, load * self.per_unit, seconds)
-        return closed_beyond(self.centre, *self._population(load), seconds)
+        return compute_closed_beyond(self.centre, *self._population(load), seconds)
 
-    def queued_s(self, load: float, share: float) -> float:
+    def compute_queued_s(self, load: float, share: float) -> float:
         """The time within which `share` of operations leave the centre alone."""
         if self.load == "rate":
             return open_quantile_s(self.centre, self._rate(load), share)
-        return closed_quantile_s(self.centre, *self._population(load), share)
+        return compute_closed_quantile_s(self.centre, *self._population(load), share)
 
     def load_of(self, throughput: float) -> float:
         """The load that brings a throughput; for closed load by the response time law."""
@@ -112,7 +112,7 @@ class ModelLimits:
     tolerable_s: float
 
 
-def resource_of(runs: Sequence[RunSummary]) -> tuple[str, str] | None:
+def find_resource(runs: Sequence[RunSummary]) -> tuple[str, str] | None:
     """The figure and the capacity of what limits: a station's workers, else the server's CPU, else the machine's."""
     for figure, capacity in (("busy_workers", "workers"), ("server_cpu", "server_cores"), ("host_cpu", "cores")):
         if runs and all(figure in run.metrics and capacity in run.capacity for run in runs):
@@ -152,7 +152,7 @@ def fit(runs: Sequence[RunSummary], load: str, resource: tuple[str, str]) -> Mod
     model = _with(first, fit.x)
     lowest = min(runs, key=lambda run: run.request.load)
     base = {
-        share: (lowest.metrics[name], model.queued_s(lowest.request.load, share))
+        share: (lowest.metrics[name], model.compute_queued_s(lowest.request.load, share))
         for name, share in (("response_p95", 0.95), ("response_p99", 0.99))
     }
     return replace(model, base=base)
@@ -163,7 +163,7 @@ def _with(model: Model, parameters: np.ndarray) -> Model:
     return replace(model, fixed_s=fixed_s, centre=replace(model.centre, variability=variability))
 
 
-def resampled(runs: Sequence[RunSummary], load: str, resource: tuple[str, str]) -> list[Model]:
+def resample_models(runs: Sequence[RunSummary], load: str, resource: tuple[str, str]) -> list[Model]:
     """Models of runs drawn anew from those at each load: their spread is that of what one more study would find."""
     chance = np.random.default_rng(1)
     by_load: dict[float, list[RunSummary]] = {}
@@ -179,7 +179,7 @@ def resampled(runs: Sequence[RunSummary], load: str, resource: tuple[str, str]) 
     ]
 
 
-def interval_of(
+def compute_interval(
     value: float, values: Sequence[float], runs: Sequence[RunSummary], error: float = 0.0
 ) -> PredictionInterval:
     """The 95 % interval of a prediction, from what models of runs drawn anew predict; in proportion, so never below 0.
@@ -189,11 +189,11 @@ def interval_of(
     if value <= 0:
         return value, value
     spread = fmean(math.log(max(candidate, value / MOST_APART) / value) ** 2 for candidate in values)
-    half = math.hypot(deviations(runs) * math.sqrt(spread), error)
+    half = math.hypot(compute_deviations(runs) * math.sqrt(spread), error)
     return value * math.exp(-half), value * math.exp(half)
 
 
-def deviations(runs: Sequence[RunSummary]) -> float:
+def compute_deviations(runs: Sequence[RunSummary]) -> float:
     """How many standard deviations of models drawn anew an interval reaches to each side.
 
     n runs drawn from themselves scatter less by (n - 1) / n, and so few say little of their scatter (Student's t).
@@ -203,17 +203,17 @@ def deviations(runs: Sequence[RunSummary]) -> float:
     freedom = sum(count - 1 for count in counts.values())
     if not freedom:
         return 1.0
-    return math.sqrt(len(runs) / freedom) * t_quantile(max(1.0, freedom / 2))
+    return math.sqrt(len(runs) / freedom) * compute_t_quantile(max(1.0, freedom / 2))
 
 
-def peak(model: Model, limits: ModelLimits | None) -> float:
+def find_peak(model: Model, limits: ModelLimits | None) -> float:
     """The largest load whose percentiles keep their limits; without such limits that of the capacity."""
     top = model.load_of(0.999 * model.centre.capacity)
     if limits is None:
         return top
 
     def holds(load: float) -> bool:
-        return model.holds(load, 0.95, limits.good_s) and model.holds(load, 0.99, limits.tolerable_s)
+        return model.is_within(load, 0.95, limits.good_s) and model.is_within(load, 0.99, limits.tolerable_s)
 
     if model.load == "sessions":  # beyond the capacity sessions only wait longer, up to the limit
         top = max(top, model.centre.capacity * (model.think_s + limits.tolerable_s))

@@ -10,7 +10,7 @@ from pydantic import PlainSerializer, PlainValidator
 
 from loadstone.model.errors import UsageError
 from loadstone.model.load import ArrivalProcess
-from loadstone.study.parameters import Point, RunSettings, SettingValue, find_parameter, parameter
+from loadstone.study.parameters import Point, RunSettings, SettingValue, find_parameter, get_parameter
 
 
 def read_settings(text: str) -> dict[str, str]:
@@ -20,7 +20,7 @@ def read_settings(text: str) -> dict[str, str]:
         name, equals, value = setting.partition("=")
         if not equals or not value:
             raise UsageError(f"`{setting}` is not a setting. Use NAME=VALUE, separated by commas.")
-        settings[parameter(name).name] = value
+        settings[get_parameter(name).name] = value
     if not settings:
         raise UsageError("The setting is empty. Use NAME=VALUE, separated by commas.")
     return settings
@@ -32,12 +32,12 @@ def read_points(text: str) -> tuple[str, tuple[str, ...]]:
     points = tuple(dict.fromkeys(value.strip() for value in values.split(",") if value.strip()))
     if not equals or not points:
         raise UsageError(f"`{text}` has no points. Use NAME=VALUE,VALUE,...")
-    return parameter(name).name, points
+    return get_parameter(name).name, points
 
 
 def parse_points(name: str, points: Iterable[Point]) -> tuple[SettingValue, ...]:
     """Points of a parameter as its values, each once; raises UsageError."""
-    return tuple(dict.fromkeys(parameter(name).read(point) for point in points))
+    return tuple(dict.fromkeys(get_parameter(name).read(point) for point in points))
 
 
 def parse_loads(load: str, points: Iterable[Point]) -> tuple[float, ...]:
@@ -48,7 +48,7 @@ def parse_loads(load: str, points: Iterable[Point]) -> tuple[float, ...]:
 
 def parse_settings(settings: Mapping[str, Point]) -> dict[str, SettingValue]:
     """Settings as values, by the names of known parameters; raises UsageError."""
-    return {name: parameter(name).read(value) for name, value in settings.items()}
+    return {name: get_parameter(name).read(value) for name, value in settings.items()}
 
 
 def write_value(value: SettingValue) -> str:

@@ -29,7 +29,7 @@ class StudySpec(Generic[A]):
     """Do not go on with an unfinished study that asks the same."""
 
 
-def questions(
+def build_questions(
     kind: StudyKind[Any, A], section: StudySection, workloads: Sequence[Workload], profile: Profile, load: Load | None
 ) -> QuestionSet[A]:
     """A question for each workload; `load` is the study's own, where it has one. Raises UsageError."""

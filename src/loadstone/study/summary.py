@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import fmean
 
-from loadstone.judge.usage import host_usage, inside_usage, is_support, measured_machines, outside_usage, tree_usage
+from loadstone.judge.usage import (
+    compute_host_usage,
+    compute_inside_usage,
+    compute_outside_usage,
+    compute_tree_usage,
+    is_support,
+    list_measured_machines,
+)
 from loadstone.model.fault import PlannedFault
 from loadstone.model.figures import Blame, IterationFigures
 from loadstone.model.machine import PROCESS
@@ -18,8 +25,8 @@ from loadstone.model.records.sample import Sample
 from loadstone.model.records.verdict import Verdict
 from loadstone.model.service import EMBEDDED
 from loadstone.study.answers import AnswerMeans, answer_means
-from loadstone.study.conditions import conditions_of
-from loadstone.study.failure import Failure, failure_of
+from loadstone.study.conditions import list_conditions
+from loadstone.study.failure import Failure, find_failure
 from loadstone.study.metrics import METRICS
 from loadstone.study.run_figures import (
     MachineTraffic,
@@ -33,7 +40,7 @@ from loadstone.study.run_figures import (
 )
 from loadstone.study.settings import StoredSettings, write_settings
 
-FAULT = "fault"
+FAULT_METRIC = "fault"
 """The setting that plans a fault."""
 INTERRUPTS = ("irq", "softirq")
 """Modes of a processor that belong to no process: mostly the network's."""
@@ -87,7 +94,7 @@ class RunRequest:
     @property
     def fault(self) -> PlannedFault | None:
         """The fault that is injected into it, where the settings plan one."""
-        planned = self.settings.get(FAULT)
+        planned = self.settings.get(FAULT_METRIC)
         return planned if isinstance(planned, PlannedFault) else None
 
     def __str__(self) -> str:
@@ -157,7 +164,7 @@ class RunSummary:
         """Whether anything follows from it."""
         return self.verdict is not Verdict.INVALID
 
-    def broken(self) -> list[Check]:
+    def list_broken(self) -> list[Check]:
         """The rules it broke; notes are none."""
         return [check for check in self.checks if check.is_broken]
 
@@ -178,7 +185,7 @@ def summarize(request: RunRequest, result: Result) -> RunSummary:
     verdict = result.verdict.find_workload(workload.id.label) if result.verdict else None
     assert verdict is not None, "a run of a study is judged before it is summarized"
     checks = _each_once(iteration.checks for iteration in verdict.iterations)
-    each = [metrics_of(iteration) for iteration in workload.iterations]
+    each = [collect_metrics(iteration) for iteration in workload.iterations]
     weighted = [_weighted(iteration.checks) for iteration in verdict.iterations]
     each = [metrics | of_mix for metrics, of_mix in zip(each, weighted, strict=True)]
     known = [name for name in METRICS if each and all(name in metrics for metrics in each)]
@@ -198,8 +205,8 @@ def summarize(request: RunRequest, result: Result) -> RunSummary:
         windows_unix_s=tuple(
             window for iteration in workload.iterations if (window := iteration.window_unix_s) is not None
         ),
-        conditions=conditions_of(result.manifest),
-        failure=failure_of(workload.iterations[0]) if workload.iterations else None,
+        conditions=list_conditions(result.manifest),
+        failure=find_failure(workload.iterations[0]) if workload.iterations else None,
         misses_ended=_misses_ended(result, workload.iterations),
         answers=answer_means([iteration.figures for iteration in workload.iterations]),
         load=workload.criteria.load_in_words,
@@ -276,26 +283,26 @@ def _monitors(iterations: tuple[Iteration, ...]) -> dict[str, float]:
 
 
 def _seen(samples: list[Sample]) -> dict[str, float]:
-    seen = {f"host.{name}": value for name, value in host_usage(samples).items()}
-    views = {"inside": inside_usage, "outside": outside_usage, "process": tree_usage}
-    for machine in measured_machines(samples):
+    seen = {f"host.{name}": value for name, value in compute_host_usage(samples).items()}
+    views = {"inside": compute_inside_usage, "outside": compute_outside_usage, "process": compute_tree_usage}
+    for machine in list_measured_machines(samples):
         for side, view in views.items():
             for name, value in view(samples, machine).items():
                 seen[f"{side}.{name}"] = seen.get(f"{side}.{name}", 0.0) + value
     return seen
 
 
-def metrics_of(iteration: Iteration) -> dict[str, float]:
+def collect_metrics(iteration: Iteration) -> dict[str, float]:
     """The metrics of one iteration, those that there are."""
     figures = iteration.figures
     metrics: dict[str, float | None] = {
         "throughput": figures.throughput_per_s,
         "response_mean": figures.response.mean_s,
-        **{f"response_p{percent:g}": figures.response.value_at(percent) for percent in (50.0, 90.0, 95.0, 99.0)},
-        "service_p99": figures.service.value_at(99.0),
-        **shares_of(figures),
+        **{f"response_p{percent:g}": figures.response.get_value_at(percent) for percent in (50.0, 90.0, 95.0, 99.0)},
+        "service_p99": figures.service.get_value_at(99.0),
+        **compute_shares(figures),
         "driver_cpu": 100 * max(figures.driver_cpu) if figures.driver_cpu else None,
-        "driver_lag_p99": figures.lag.value_at(99.0),
+        "driver_lag_p99": figures.lag.get_value_at(99.0),
         **_used(iteration),
     }
     if figures.steady_s:
@@ -306,14 +313,14 @@ def metrics_of(iteration: Iteration) -> dict[str, float]:
     return {name: value for name, value in metrics.items() if value is not None}
 
 
-def shares_of(figures: IterationFigures) -> dict[str, float]:
+def compute_shares(figures: IterationFigures) -> dict[str, float]:
     """Shares in percent. Operations overdue at the end are neither good nor tolerable, as in a verdict."""
     requests, overdue = figures.requests, sum(operation.overdue for operation in figures.operations)
     if not requests:
         return {}
     good = sum(operation.good for operation in figures.operations)
     tolerable = good + sum(operation.tolerable for operation in figures.operations)
-    errors = sum(operation.errors_of(blame) for operation in figures.operations for blame in Blame)
+    errors = sum(operation.count_errors(blame) for operation in figures.operations for blame in Blame)
     attempts = requests + overdue
     return {"good": 100 * good / attempts, "tolerable": 100 * tolerable / attempts, "errors": 100 * errors / requests}
 

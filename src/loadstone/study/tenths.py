@@ -9,12 +9,12 @@ TENTHS = "tenths"
 """The setting that says how many tenths are run."""
 
 
-def tenths_of(request: RunRequest) -> int:
+def get_tenths(request: RunRequest) -> int:
     """The load of a requested run, in tenths of a tile."""
     return int(str(request.settings[TENTHS]))
 
 
-def tile_loads(tenths: int) -> tuple[TileLoad, ...]:
+def list_tile_loads(tenths: int) -> tuple[TileLoad, ...]:
     """Full tiles, numbered from 1, and a fraction of one more where tenths are left over."""
     full, part = divmod(tenths, FULL)
     pcts = [100] * full + ([100 * part // FULL] if part else [])

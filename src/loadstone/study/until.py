@@ -12,7 +12,7 @@ NAMED = 6
 LOOKS_APART = 1.5
 """By how much more is measured before it is looked again whether a figure is sure: a study that looks after each run
 stops where chance makes the interval narrow."""
-WANTED = re.compile(r"\s*([a-z0-9_]+)\s*(?:\+-|\+/-|±)\s*([0-9.]+)\s*%\s*")
+UNTIL_PATTERN = re.compile(r"\s*([a-z0-9_]+)\s*(?:\+-|\+/-|±)\s*([0-9.]+)\s*%\s*")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Until:
 
 def read_until(text: str, names: Mapping[str, str]) -> Until:
     """Reads `p99 +-5%`; `names` are the figures by what they may be called. Raises UsageError."""
-    matched = WANTED.fullmatch(text)
+    matched = UNTIL_PATTERN.fullmatch(text)
     metric = names.get(matched[1]) if matched else None
     try:
         pct = float(matched[2]) if matched else 0.0
@@ -37,12 +37,12 @@ def read_until(text: str, names: Mapping[str, str]) -> Until:
     return Until(metric, pct)
 
 
-def runs_needed(count: int, half_pct: float, pct: float) -> int:
+def estimate_runs_needed(count: int, half_pct: float, pct: float) -> int:
     """About how many runs make an interval so narrow: its width falls with the root of their number."""
     return math.ceil(count * (half_pct / pct) ** 2)
 
 
-def looks(first: int, most: int) -> list[int]:
+def list_looks(first: int, most: int) -> list[int]:
     """After how many runs, or rounds of runs, it is looked whether a figure is sure: each count once, `most` last."""
     counts = [min(most, first)]
     while counts[-1] < most:

@@ -21,7 +21,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 from loadstone import __version__
 from loadstone.host.http import ask
 from loadstone.model.errors import UsageError
-from loadstone.model.target import Endpoint, encoded
+from loadstone.model.target import Endpoint, encode_path
 from loadstone.telemetry.tally import BOUNDS_S, Buckets, PartTally, Tally
 
 EVERY_S = 2.0
@@ -32,14 +32,14 @@ MetricPoints = Mapping[tuple[tuple[str, str], ...], int]
 CUMULATIVE = AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
 
 
-def message(tally: Tally, start_ns: int, now_ns: int) -> ExportMetricsServiceRequest:
+def build_message(tally: Tally, start_ns: int, now_ns: int) -> ExportMetricsServiceRequest:
     """The tally as one export request; counters and histograms are cumulative from `start_ns` (Unix time)."""
     request = ExportMetricsServiceRequest()
     resource = request.resource_metrics.add()
     resource.resource.attributes.extend(_attributes({"service.name": "loadstone", "service.version": __version__}))
     scope = resource.scope_metrics.add()
     scope.scope.name = "loadstone"
-    for name, part in tally.parts():
+    for name, part in tally.hold_parts():
         scope.metrics.extend(_metrics(name, part, start_ns, now_ns))
     return request
 
@@ -114,7 +114,7 @@ def push_otlp(url: str, tally: Tally) -> Iterator[None]:
     start_ns = time.time_ns()
 
     async def send() -> None:
-        await collector.take(message(tally, start_ns, time.time_ns()).SerializeToString())
+        await collector.take(build_message(tally, start_ns, time.time_ns()).SerializeToString())
 
     try:
         asyncio.run(send())
@@ -179,4 +179,4 @@ def _collector(url: str) -> _Collector:
     is_secure = parts.scheme == "https"
     trusting = ssl.create_default_context() if is_secure else None
     endpoint = Endpoint(f"[{host}]" if ":" in host else host, port or (443 if is_secure else 80))
-    return _Collector(endpoint, f"{encoded(parts.path.rstrip('/'))}/v1/metrics", trusting)
+    return _Collector(endpoint, f"{encode_path(parts.path.rstrip('/'))}/v1/metrics", trusting)

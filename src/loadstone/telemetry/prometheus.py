@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse
 from uvicorn import Config, Server
 
 from loadstone.host.bounds import BoundedProtocol
-from loadstone.host.secrets import PAGE_TOKEN, checked_token, is_loopback
+from loadstone.host.secrets import PAGE_TOKEN, check_token, is_loopback
 from loadstone.model.errors import UsageError
 from loadstone.model.target import LAST_PORT
 from loadstone.telemetry.tally import BOUNDS_S, Buckets, Tally
@@ -54,7 +54,7 @@ class Figures(Collector):
             kind: HistogramMetricFamily(f"loadstone_{kind}_seconds", about, labels=("workload",))
             for kind, about in times.items()
         }
-        for name, part in self.tally.parts():
+        for name, part in self.tally.hold_parts():
             for key, count in part.counts.items():
                 operations.add_metric((name, *key), count)
             for key, count in part.errors.items():
@@ -93,7 +93,7 @@ def serve_prometheus(address: str, tally: Tally) -> Iterator[None]:
         raise UsageError(f"An address other than loopback requires a token. {remedy}.")
     registry = CollectorRegistry()
     registry.register(Figures(tally))
-    app = _guarded(make_asgi_app(registry), None if token is None else checked_token(token))
+    app = _guarded(make_asgi_app(registry), None if token is None else check_token(token))
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, int(port)), family=family)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from loadstone.model.records.events import EncodedHistogram, Event, Interval, PhaseChange, Start
-from loadstone.store.histograms import counts_us
+from loadstone.store.histograms import read_counts_us
 
 BOUNDS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Upper bounds of the buckets in seconds; above the last is one more."""
@@ -26,7 +26,7 @@ class Buckets:
             return
         self.total += encoded.count
         self.sum_s += encoded.count * encoded.mean_s
-        for value_us, count in counts_us(encoded.hdr):
+        for value_us, count in read_counts_us(encoded.hdr):
             self.counts[bisect_left(BOUNDS_S, value_us / 1e6)] += count
 
 
@@ -70,7 +70,7 @@ class Tally:
         self._parts: dict[str, PartTally] = {}
         self._lock = threading.Lock()
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Takes one of the driver's events."""
         with self._lock:
             match event:
@@ -84,7 +84,7 @@ class Tally:
                 case _:
                     return
 
-    def parts(self) -> Iterator[tuple[str, PartTally]]:
+    def hold_parts(self) -> Iterator[tuple[str, PartTally]]:
         """The workloads, held still while they are read."""
         with self._lock:
             yield from self._parts.items()

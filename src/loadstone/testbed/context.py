@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.fleet.open import OpenFleet
-from loadstone.host.cores import core_list
+from loadstone.host.cores import read_core_list
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PRIVATE, PUBLIC, MachineSpec
 from loadstone.platforms.contract import Attachment, Machine
 from loadstone.platforms.maker import MachineMaker, open_maker, require_platform
-from loadstone.platforms.registry import platform_kind
+from loadstone.platforms.registry import get_platform_kind
 
-LOOPBACK = "127.0.0.1"
+TESTBED_LOOPBACK = "127.0.0.1"
 
 
 @dataclass
@@ -39,8 +39,8 @@ class TestbedContext:
         """The host's own addresses on the public networks of its machines."""
         return self.local.hosts
 
-    async def machine(
-        self, name: str, spec: MachineSpec, networks: Sequence[str], listen: str = LOOPBACK, together: str = ""
+    async def start_machine(
+        self, name: str, spec: MachineSpec, networks: Sequence[str], listen: str = TESTBED_LOOPBACK, together: str = ""
     ) -> Machine:
         """A machine, up until the testbed goes down; those that belong `together` come onto one host. Raises
         PlatformError.
@@ -58,12 +58,12 @@ class TestbedContext:
                 raise PlatformError(
                     f"{name} is assigned to the host {spec.host}, but there is no fleet. Add --fleet FILE."
                 )
-            return await self.local.machine(name, spec, networks, listen)
+            return await self.local.start_machine(name, spec, networks, listen)
         place = self.fleet.place_of(spec, together)
         if place is not None:
-            return await place.machine(name, spec, networks, self.local)
-        reached = self.fleet.own_address if listen == LOOPBACK else listen
-        return await self.local.machine(name, spec, networks, reached)
+            return await place.start_machine(name, spec, networks, self.local)
+        reached = self.fleet.own_address if listen == TESTBED_LOOPBACK else listen
+        return await self.local.start_machine(name, spec, networks, reached)
 
 
 @asynccontextmanager
@@ -78,15 +78,15 @@ async def refuse_impossible(specs: Iterable[MachineSpec]) -> None:
     for spec in specs:
         await require_platform(spec)
         for turn in spec.pin.split("/") if spec.pin else ():
-            core_list(turn)
+            read_core_list(turn)
         is_bridged(spec)
 
 
 def is_bridged(spec: MachineSpec) -> bool:
     """Whether a machine has lines of its own; raises PlatformError where it cannot have what it asks for."""
-    return platform_kind(spec.platform).maker.attachment(spec) is not Attachment.NONE
+    return get_platform_kind(spec.platform).maker.choose_attachment(spec) is not Attachment.NONE
 
 
-def front_networks(peers: Iterable[MachineSpec]) -> tuple[str, ...]:
+def list_front_networks(peers: Iterable[MachineSpec]) -> tuple[str, ...]:
     """Networks of a machine that users reach: the private one too when a peer it asks has lines of its own."""
     return (PUBLIC, PRIVATE) if any(map(is_bridged, peers)) else (PUBLIC,)

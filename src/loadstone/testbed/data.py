@@ -12,7 +12,7 @@ from loadstone.host.http import post
 from loadstone.host.process import Readiness
 from loadstone.model.machine import SERVER
 from loadstone.model.target import Endpoint
-from loadstone.model.topology import topology_of
+from loadstone.model.topology import get_topology
 from loadstone.platforms.contract import ProgramHost
 from loadstone.testbed.running import wait_until_done
 
@@ -35,11 +35,11 @@ class DataSet:
 
     async def put(self) -> float:
         """Fills the database, or restores it; how long that took, in seconds. Raises ServiceError."""
-        tables = topology_of(self.need).data
+        tables = get_topology(self.need).data
         assert tables is not None
         start_s = time.monotonic()
         name = f"{self.machine.name}-data-{len(self.seconds)}"
-        command = [SERVER, tables.server, "--only-fill", *tables.options(self.database, self.rows)]
+        command = [SERVER, tables.server, "--only-fill", *tables.build_options(self.database, self.rows)]
         await wait_until_done(await self.machine.start(name, command, Readiness.NONE), "The database")
         for server in self.keepers:
             await post(server, tables.cache_reset)

@@ -11,12 +11,12 @@ from loadstone.model.target import Target
 from loadstone.model.workload import WEB_NEEDS, ServerNeeds
 from loadstone.platforms.contract import Machine
 from loadstone.services.kind import ServiceKind, Site
-from loadstone.services.registry import check_system_settings, service_kind, web_server
+from loadstone.services.registry import check_system_settings, choose_web_server, get_service_kind
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.kept_data import copy_kept
 from loadstone.testbed.running import Running
-from loadstone.testbed.shared_folder import share
-from loadstone.testbed.start import StartedService, site_on, start_service
+from loadstone.testbed.shared_folder import share_folder
+from loadstone.testbed.start import StartedService, build_site_on, start_service
 from loadstone.topologies.topology import Topology, TopologyRole
 
 STATIC_FILES = "static-files"
@@ -47,22 +47,22 @@ class DeploymentChoices:
         """Returns what users chose. Raises UsageError for a mechanism that workload and web server do not share."""
         has_mechanism = "mechanism" in topology.front.settings
         return cls(
-            services={role.name: system.service_for(role.choice) for role in topology.roles},
+            services={role.name: system.get_service(role.choice) for role in topology.roles},
             threads={role.name: system.threads for role in topology.roles},
             settings=check_system_settings(system, topology),
             tuning=system.services.tuning,
-            mechanism=web_server(system, needs)[1] if has_mechanism else Mechanism.STATIC,
+            mechanism=choose_web_server(system, needs)[1] if has_mechanism else Mechanism.STATIC,
             needs=needs,
         )
 
-    def kind_of(self, role: TopologyRole) -> ServiceKind | None:
+    def get_kind(self, role: TopologyRole) -> ServiceKind | None:
         """Returns the service of a role with a machine; None for a role that has none. Raises UsageError."""
         name = self.services[role.name]
-        return service_kind(role.service, name) if role.has_machine(name) else None
+        return get_service_kind(role.service, name) if role.has_machine(name) else None
 
-    def shares_folder(self, topology: Topology) -> bool:
+    def has_shared_folder(self, topology: Topology) -> bool:
         """Returns whether the front's machines mount a folder of another."""
-        kinds = map(self.kind_of, topology.peers)
+        kinds = map(self.get_kind, topology.peers)
         return any(kind.shares_folder for kind in kinds if kind is not None)
 
     def file_sets_of(self, topology: Topology) -> Mapping[str, int]:
@@ -71,10 +71,10 @@ class DeploymentChoices:
             return self.needs.file_sets
         return {STATIC_FILES: self.needs.directories} if self.mechanism is Mechanism.STATIC else {}
 
-    def site_of(self, role: TopologyRole, machine: Machine) -> Site:
+    def build_site(self, role: TopologyRole, machine: Machine) -> Site:
         """Returns the site of a role's service on a machine, without addresses of peers."""
         threads = role.threads or self.machine_threads.get(machine.name, self.threads[role.name])
-        return replace(site_on(machine, threads), settings=self.settings)
+        return replace(build_site_on(machine, threads), settings=self.settings)
 
 
 @dataclass(frozen=True)
@@ -111,17 +111,17 @@ async def deploy(
     peers = await _start_peers(running, topology, choices, machines)
     data = None
     if topology.data is not None:
-        url = await peers.with_role(ServiceRole.DATABASE).address_for(fronts[0])
+        url = await peers.with_role(ServiceRole.DATABASE).find_address(fronts[0])
         data = DataSet(topology.need, fronts[0], url, choices.needs.rows, peers.copied_s)
         await data.put()
     targets = tuple([await _start_front(running, topology, choices, machine, peers) for machine in fronts])
     if data is not None and choices.services.get(ServiceRole.CACHE):
         data.keepers = [target.http for target in targets if target.http is not None]
-    kind = choices.kind_of(topology.balancer) if topology.balancer else None
+    kind = choices.get_kind(topology.balancer) if topology.balancer else None
     if topology.balancer and kind is not None:
         (machine,) = machines[topology.balancer.name]
         servers = tuple(target.http for target in targets if target.http is not None)
-        site = replace(choices.site_of(topology.balancer, machine), servers=servers)
+        site = replace(choices.build_site(topology.balancer, machine), servers=servers)
         targets = ((await start_service(running, machine, kind, site)).target,)
     return StartedApplication(targets, data)
 
@@ -131,13 +131,13 @@ async def _start_peers(
 ) -> StartedPeers:
     peers = StartedPeers()
     for role in topology.peers:
-        kind = choices.kind_of(role)
+        kind = choices.get_kind(role)
         if kind is None:
             continue
         (machine,) = machines[role.name]
         if kind.shares_folder:
             fronts = machines[topology.front.name]
-            peers.shared_folders = await share(running, machine, fronts, topology)
+            peers.shared_folders = await share_folder(running, machine, fronts, topology)
             continue
         is_copied = False
         if topology.data is not None and role.service == ServiceRole.DATABASE:
@@ -145,7 +145,7 @@ async def _start_peers(
             is_copied = peers.copied_s is not None
         # The server of a shared folder may run on the machine already.
         name = f"{machine.name}-{role.peer_names[0]}" if ProcessRole(machine.name) in running.services else ""
-        site = choices.site_of(role, machine)
+        site = choices.build_site(role, machine)
         started = await start_service(running, machine, kind, site, name=name, is_prepared=is_copied)
         peers.services.append((role, started))
     return peers
@@ -154,14 +154,14 @@ async def _start_peers(
 async def _start_front(
     running: Running, topology: Topology, choices: DeploymentChoices, machine: Machine, peers: StartedPeers
 ) -> Target:
-    kind, needs = choices.kind_of(topology.front), choices.needs
+    kind, needs = choices.get_kind(topology.front), choices.needs
     assert kind is not None, "the front of every topology has a machine"
-    inner_roles = [role for role in topology.peers if role.runs_in_front(choices.services[role.name])]
+    inner_roles = [role for role in topology.peers if role.is_in_front(choices.services[role.name])]
     addresses = {name: role.embedded_address for role in inner_roles for name in role.peer_names}
     for role, started in peers.services:
-        addresses |= dict.fromkeys(role.peer_names, await started.address_for(machine))
+        addresses |= dict.fromkeys(role.peer_names, await started.find_address(machine))
     site = replace(
-        choices.site_of(topology.front, machine),
+        choices.build_site(topology.front, machine),
         tuning=choices.tuning,
         mechanism=choices.mechanism,
         file_sets=choices.file_sets_of(topology),

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 from loadstone.host import launch
-from loadstone.host.cache import digest, lent
-from loadstone.host.programs import server
-from loadstone.host.runtime import temporary_folder
+from loadstone.host.cache import compute_digest, lend_cached
+from loadstone.host.programs import find_server
+from loadstone.host.runtime import make_temporary_folder
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.role import ProcessRole
@@ -17,13 +17,13 @@ from loadstone.model.service import ServiceRole
 from loadstone.model.workload import ServerNeeds
 from loadstone.platforms.contract import MachineFiles
 from loadstone.services.kind import ServiceKind, Site
-from loadstone.services.registry import service_kind
-from loadstone.testbed.context import LOOPBACK, open_testbed
+from loadstone.services.registry import get_service_kind
+from loadstone.testbed.context import TESTBED_LOOPBACK, open_testbed
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.running import Running
-from loadstone.testbed.start import site_on, start_service
+from loadstone.testbed.start import build_site_on, start_service
 
-MOST_BYTES = 8 << 30
+KEPT_DATA_MOST_BYTES = 8 << 30
 """Of all that is kept: a sweep over twenty sizes of the larger published databases."""
 
 
@@ -31,14 +31,14 @@ async def copy_kept(machine: MachineFiles, database: str, needs: ServerNeeds) ->
     """Puts a filled database's files on a machine whose database does not run yet; how long the copying took, in
     seconds. None for machines whose files, or programs, are not this host's. Raises ServiceError and PlatformError.
     """
-    kind, folder = service_kind(ServiceRole.DATABASE, database), machine.folder
+    kind, folder = get_service_kind(ServiceRole.DATABASE, database), machine.folder
     if folder is None or not kind.data:
         return None
 
     async def make(unfinished: Path) -> None:
         await _fill(kind, needs, unfinished)
 
-    async with lent("data", await _key(kind, needs), make, MOST_BYTES) as filled:
+    async with lend_cached("data", await _key(kind, needs), make, KEPT_DATA_MOST_BYTES) as filled:
         start_s = time.monotonic()
         await _run(["cp", "-a", "--reflink=auto", f"{filled}/.", str(folder)])
         return time.monotonic() - start_s
@@ -46,20 +46,22 @@ async def copy_kept(machine: MachineFiles, database: str, needs: ServerNeeds) ->
 
 async def _key(kind: ServiceKind, needs: ServerNeeds) -> str:
     """By all that its contents depend on: the database's version, our own program, how many rows."""
-    version = kind.program(Site("", LOOPBACK, 0, 1)).version
+    version = kind.program(Site("", TESTBED_LOOPBACK, 0, 1)).version
     output = await _run(version) if version else b""
-    program = await asyncio.to_thread(Path(server()).read_bytes)
-    return digest(kind.name.encode(), output, program, repr((str(needs.need), sorted(needs.rows.items()))).encode())
+    program = await asyncio.to_thread(Path(find_server()).read_bytes)
+    return compute_digest(
+        kind.name.encode(), output, program, repr((str(needs.need), sorted(needs.rows.items()))).encode()
+    )
 
 
 async def _fill(kind: ServiceKind, needs: ServerNeeds, to: Path) -> None:
-    with temporary_folder("data") as logs:
+    with make_temporary_folder("data") as logs:
         async with open_testbed(logs) as base:
-            machine = await base.machine("data", MachineSpec(), (PUBLIC,))
+            machine = await base.start_machine("data", MachineSpec(), (PUBLIC,))
             assert machine.folder is not None
             running = Running(base)
-            database = await start_service(running, machine, kind, site_on(machine))
-            await DataSet(needs.need, machine, await database.address_for(machine), needs.rows).put()
+            database = await start_service(running, machine, kind, build_site_on(machine))
+            await DataSet(needs.need, machine, await database.find_address(machine), needs.rows).put()
             for service in reversed(running.services.values()):
                 await service.stop()
             end = running.services[ProcessRole(machine.name)].end()

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from loadstone.host.cache import digest, share_folder
+from loadstone.host.cache import compute_digest, share_folder
 from loadstone.host.process import Readiness, begin
-from loadstone.host.programs import resolved, server
+from loadstone.host.programs import find_server, resolve_command
 from loadstone.platforms.contract import MachineFiles
 from loadstone.services.sites import file_command
 from loadstone.testbed.context import TestbedContext
@@ -49,7 +49,7 @@ async def keep_files(file_sets: Mapping[str, int], logs: Path) -> AsyncIterator[
 async def _write(name: str, sessions: int, folder: Path, logs: Path) -> None:
     """Writes the files of a set that are not there, or were changed."""
     command = file_command(name, sessions, str(folder))
-    writer = await begin(resolved(command), logs / f"files-{name}.log", command, Readiness.NONE)
+    writer = await begin(resolve_command(command), logs / f"files-{name}.log", command, Readiness.NONE)
     try:
         await wait_until_done(writer, f"The file set {name}")
     finally:
@@ -58,5 +58,5 @@ async def _write(name: str, sessions: int, folder: Path, logs: Path) -> None:
 
 async def _key(file_sets: Mapping[str, int]) -> str:
     """By all that the contents depend on: the program that writes them, the sets and their scales."""
-    program = await asyncio.to_thread(Path(server()).read_bytes)
-    return digest(program, repr(sorted(file_sets.items())).encode())
+    program = await asyncio.to_thread(Path(find_server()).read_bytes)
+    return compute_digest(program, repr(sorted(file_sets.items())).encode())

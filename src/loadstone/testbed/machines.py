@@ -9,10 +9,10 @@ from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.role import MachineRole
 from loadstone.model.selector import select_settings, split_selector, write_selector
 from loadstone.model.system import FileServer, Reference, Station
-from loadstone.model.topology import topology_of
+from loadstone.model.topology import get_topology
 from loadstone.model.workload import ServerNeeds
-from loadstone.platforms.registry import described, platform_kind
-from loadstone.platforms.roles import of_copy, of_role, refuse_unknown_roles
+from loadstone.platforms.registry import describe_machine, get_platform_kind
+from loadstone.platforms.roles import get_copy_machine, get_role_machine, refuse_unknown_roles
 from loadstone.topologies.topology import TopologyRole
 
 
@@ -36,7 +36,7 @@ def find_machine(machines: Sequence[PlannedMachine], selector: str) -> PlannedMa
     return next(machine for machine in machines if machine.has_selector(selector))
 
 
-def planned_machines(
+def plan_machines(
     system: Reference | Station | FileServer, placement: Placement, needs: ServerNeeds
 ) -> tuple[PlannedMachine, ...]:
     """Returns every machine, the ones that users reach first. Raises UsageError for a role that is not there, and for
@@ -45,30 +45,30 @@ def planned_machines(
     front = find_front(system, needs.need)
     other_roles: list[TopologyRole] = []
     if isinstance(system, Reference):
-        back_roles = topology_of(needs.need).roles[1:]
-        other_roles = [role for role in back_roles if role.has_machine(system.service_for(role.choice))]
-    declared = of_role(placement.machine, placement.roles, front)
+        back_roles = get_topology(needs.need).roles[1:]
+        other_roles = [role for role in back_roles if role.has_machine(system.get_service(role.choice))]
+    declared = get_role_machine(placement.machine, placement.roles, front)
     copies = {front: declared.count, **dict.fromkeys((role.name for role in other_roles), 1)}
     refuse_unknown_roles(placement.roles, copies, counted=front)
     machines = [
         PlannedMachine(
             MachineRole(front, replica=number if declared.count > 1 else None),
-            of_copy(declared.number(number - 1), placement.roles, front, number),
+            get_copy_machine(declared.with_number(number - 1), placement.roles, front, number),
         )
         for number in range(1, declared.count + 1)
     ]
     for role in other_roles:
         base = MachineSpec() if role.has_default_machine else placement.backend
-        machine = of_copy(of_role(base, placement.roles, role.name), placement.roles, role.name, 1)
+        machine = get_copy_machine(get_role_machine(base, placement.roles, role.name), placement.roles, role.name, 1)
         machines.append(PlannedMachine(MachineRole(role.name), machine))
     return tuple(machines)
 
 
-def machines_of(
+def list_machines(
     system: Reference | Station | FileServer, placement: Placement, needs: ServerNeeds
 ) -> Mapping[str, MachineSpec]:
     """Returns what is declared of every machine, by its name. Raises UsageError."""
-    return {str(machine.name): machine.spec for machine in planned_machines(system, placement, needs)}
+    return {str(machine.name): machine.spec for machine in plan_machines(system, placement, needs)}
 
 
 def choose_threads(planned: Sequence[PlannedMachine], placement: Placement, threads: int) -> dict[str, int]:
@@ -76,8 +76,8 @@ def choose_threads(planned: Sequence[PlannedMachine], placement: Placement, thre
     has a number of CPUs of its own, and on a copy of the front where the other copies have one thread a CPU.
     """
     front = planned[0].name.role
-    common = of_role(placement.machine, placement.roles, front)
-    is_one_per_cpu = (common.cpus or (0 if platform_kind(common.platform).shares_host else 1)) == threads
+    common = get_role_machine(placement.machine, placement.roles, front)
+    is_one_per_cpu = (common.cpus or (0 if get_platform_kind(common.platform).shares_host else 1)) == threads
     by_machine: dict[str, int] = {}
     for machine in planned:
         settings = select_settings(placement.roles, machine.name.role, machine.name.replica or 1)
@@ -90,15 +90,15 @@ def choose_threads(planned: Sequence[PlannedMachine], placement: Placement, thre
 def describe_front(planned: Sequence[PlannedMachine], placement: Placement) -> str:
     """Returns the machines that users reach: those without settings of their own together, the others by name."""
     front = planned[0].name.role
-    common = of_role(placement.machine, placement.roles, front)
+    common = get_role_machine(placement.machine, placement.roles, front)
     if common.count == 1:
-        return described(planned[0].spec)
+        return describe_machine(planned[0].spec)
     selected = {write_selector(front, number) for number in range(1, common.count + 1)} & placement.roles.keys()
     fronts = planned[: common.count]
     single = [machine for machine in fronts if any(map(machine.has_selector, selected))]
     alike = [machine.spec for machine in fronts if machine not in single]
     together = [common.model_copy(update={"count": len(alike), "memory": alike[0].memory})] if alike else []
-    return "; ".join([*map(described, together), *map(_in_words, single)])
+    return "; ".join([*map(describe_machine, together), *map(_in_words, single)])
 
 
 def describe_others(planned: Sequence[PlannedMachine], placement: Placement, named: Iterable[str]) -> str:
@@ -110,4 +110,4 @@ def describe_others(planned: Sequence[PlannedMachine], placement: Placement, nam
 
 
 def _in_words(machine: PlannedMachine) -> str:
-    return f"{machine.name} on {described(machine.spec)}"
+    return f"{machine.name} on {describe_machine(machine.spec)}"

@@ -5,7 +5,7 @@ import contextlib
 import re
 from dataclasses import dataclass, field, replace
 
-from loadstone.host.http import first_line
+from loadstone.host.http import read_first_line
 from loadstone.host.process import Readiness
 from loadstone.measure.status import StatusMeter
 from loadstone.model.errors import ServiceError
@@ -25,7 +25,7 @@ EMULATED = "tcg"
 """Accelerator of a machine whose processor is emulated, as its facts name it."""
 FAILING = re.compile(rb"HTTP/[0-9.]+ 5")
 """How the answer begins of a server that is not ready, or never will be."""
-POLL_INTERVAL_S, PAUSE_S = 2.0, 0.05
+POLL_INTERVAL_S, RESTART_PAUSE_S = 2.0, 0.05
 """Longest wait for one answer, and between two questions."""
 
 
@@ -52,7 +52,7 @@ class Running:
             self.base.stack.push_async_callback(service.stop)
         return service
 
-    def processes(self) -> dict[str, int]:
+    def list_processes(self) -> dict[str, int]:
         """Process ids by role, as they are now: whoever serves in another's place has its role. All programs of a
         virtual machine are one process of this host, which counts once.
         """
@@ -64,20 +64,20 @@ class Running:
             pids |= {replace(role, companion=name): pid for name, pid in machine.companions.items()}
         return {str(process): pid for process, pid in pids.items() if pid}
 
-    async def ready(self, machine: Machine, process: ProcessRole, command: list[str]) -> reference.Ready:
+    async def start_ready(self, machine: Machine, process: ProcessRole, command: list[str]) -> reference.ServerReady:
         """Starts one of our servers; returns where it says that it answers."""
         return reference.read_ready((await self.start(machine, process, command)).first_line)
 
-    def dead(self) -> str:
+    def describe_dead(self) -> str:
         """Which services and machines have ended, and how."""
         ends = [(str(process), service.end()) for process, service in self.services.items()]
         ends += [(name, machine.end()) for name, machine in self.base.machines.items()]
         return ", ".join(f"{name} ({outcome})" for name, outcome in ends if outcome)
 
 
-async def target_of(machine: MachineNetwork, ready: reference.Ready) -> Target:
+async def build_target(machine: MachineNetwork, ready: reference.ServerReady) -> Target:
     """Where the driver reaches a server that is ready."""
-    sides = [None if side is None else await machine.reach(side.port) for side in (ready.http, ready.https)]
+    sides = [None if side is None else await machine.find_endpoint(side.port) for side in (ready.http, ready.https)]
     return Target(sides[0], sides[1], ready.authority_pem)
 
 
@@ -87,7 +87,7 @@ async def wait_until_done(service: Service, subject: str) -> None:
     while not service.end():
         if asyncio.get_running_loop().time() > deadline_s:
             raise ServiceError(f"{subject} could not be prepared within {FILES_S:g} s.")
-        await asyncio.sleep(PAUSE_S)
+        await asyncio.sleep(RESTART_PAUSE_S)
     if not service.end().startswith("code 0"):
         raise ServiceError(f"{subject} could not be prepared: {service.end()}")
 
@@ -107,11 +107,11 @@ async def wait_until_answered(
     answer = b""
     while asyncio.get_running_loop().time() < deadline_s:
         with contextlib.suppress(OSError, TimeoutError):
-            answer = await asyncio.wait_for(first_line(endpoint, first_words), POLL_INTERVAL_S)
+            answer = await asyncio.wait_for(read_first_line(endpoint, first_words), POLL_INTERVAL_S)
             if answer and not FAILING.match(answer):
                 return
         if service.end():
             raise ServiceError(f"The server at {endpoint} ended instead of getting ready: {service.end()}")
-        await asyncio.sleep(PAUSE_S)
+        await asyncio.sleep(RESTART_PAUSE_S)
     outcome = f"says `{answer.decode(errors='replace').strip()}` after" if answer else "did not answer within"
     raise ServiceError(f"The server at {endpoint} {outcome} {timeout_s:g} s.")

@@ -9,46 +9,46 @@ from loadstone.host.process import Readiness
 from loadstone.model.machine import SERVER, MachineSpec
 from loadstone.model.service import ServiceRole
 from loadstone.platforms.contract import Machine
-from loadstone.platforms.registry import platform_kind
+from loadstone.platforms.registry import get_platform_kind
 from loadstone.services.kind import ServiceKind
-from loadstone.services.kinds.nfs import SHARED
-from loadstone.services.registry import service_kind
+from loadstone.services.kinds.nfs import SHARED_FOLDER
+from loadstone.services.registry import get_service_kind
 from loadstone.services.sites import file_command
 from loadstone.testbed.kept_files import keep_files
 from loadstone.testbed.running import Running, wait_until_done
 from loadstone.testbed.software import with_software
-from loadstone.testbed.start import route, site_on, start_service
+from loadstone.testbed.start import build_site_on, route, start_service
 from loadstone.topologies import events
 from loadstone.topologies.topology import Topology
 
-NFS = "nfs"
+NFS_SERVICE = "nfs"
 CLIENT = {"/sbin/mount.nfs4": "nfs-common"}
 """What a machine needs that mounts folders of others."""
 
 
 def has_images(spec: MachineSpec) -> bool:
     """Whether machines of its platform have files and programs of their own."""
-    return "image" in platform_kind(spec.platform).fitting
+    return "image" in get_platform_kind(spec.platform).fitting
 
 
-def mounting(kind: ServiceKind, spec: MachineSpec) -> ServiceKind:
+def add_mounting(kind: ServiceKind, spec: MachineSpec) -> ServiceKind:
     """A service on such a machine, with what it needs to mount the folder."""
     return replace(kind, needs={**kind.needs, **CLIENT}) if has_images(spec) else kind
 
 
-def sharing(spec: MachineSpec, front: MachineSpec, declared: MachineSpec) -> MachineSpec:
+def add_sharing(spec: MachineSpec, front: MachineSpec, declared: MachineSpec) -> MachineSpec:
     """The machine that has the folder, with the programs to share it where that takes any."""
     if not (has_images(spec) or has_images(front)):
         return spec
-    return with_software(spec, service_kind(ServiceRole.STORE, NFS), declared=declared)
+    return with_software(spec, get_service_kind(ServiceRole.STORE, NFS_SERVICE), declared=declared)
 
 
-def way_of(*specs: MachineSpec) -> str:
+def describe_way(*specs: MachineSpec) -> str:
     """How such machines reach the folder of one of them, in words."""
     return "over NFSv4.1" if any(map(has_images, specs)) else "by bind mounts on one kernel"
 
 
-async def share(
+async def share_folder(
     running: Running, machine: Machine, fronts: Sequence[Machine], topology: Topology = events.TOPOLOGY
 ) -> dict[str, str]:
     """Fills the folder with what the topology has for it and mounts it on all fronts; where it is there, by machine.
@@ -58,13 +58,15 @@ async def share(
     if topology.shared_file_sets and is_on_host:
         kept = await running.base.stack.enter_async_context(keep_files(topology.shared_file_sets, running.base.logs))
         return {front.name: await front.expose(kept) for front in fronts}
-    for number, command in enumerate(_filling(topology, f"{machine.files}/{SHARED}")):
+    for number, command in enumerate(_filling(topology, f"{machine.files}/{SHARED_FOLDER}")):
         filling = await machine.start(f"{machine.name}-fill-{number}", command, Readiness.NONE)
         await wait_until_done(filling, "The shared folder")
     if machine.folder is not None and is_on_host:
-        return {front.name: await front.mount(machine.folder / SHARED, SHARED) for front in fronts}
-    store = await start_service(running, machine, service_kind(ServiceRole.STORE, NFS), site_on(machine))
-    return {front.name: await front.mount(await route(front, machine, store.port), SHARED) for front in fronts}
+        return {front.name: await front.mount(machine.folder / SHARED_FOLDER, SHARED_FOLDER) for front in fronts}
+    store = await start_service(
+        running, machine, get_service_kind(ServiceRole.STORE, NFS_SERVICE), build_site_on(machine)
+    )
+    return {front.name: await front.mount(await route(front, machine, store.port), SHARED_FOLDER) for front in fronts}
 
 
 def _filling(topology: Topology, folder: str) -> Iterator[list[str]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import DEBIAN, MINIMAL, MachineSpec
 from loadstone.model.service import Mechanism
-from loadstone.platforms.registry import platform_kind
+from loadstone.platforms.registry import get_platform_kind
 from loadstone.services.kind import ServiceKind
 
 
@@ -19,8 +19,8 @@ def with_software(
     declared cannot have them. `declared` is the machine without the software of its other services.
     """
     declared = declared or spec
-    packages = kind.packages_for(mechanism)
-    platform = platform_kind(spec.platform)
+    packages = kind.list_packages(mechanism)
+    platform = get_platform_kind(spec.platform)
     if not packages:
         return spec
     if "image" not in platform.fitting:

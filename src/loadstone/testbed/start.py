@@ -15,12 +15,18 @@ from loadstone.model.role import ProcessRole
 from loadstone.model.target import Endpoint, Target
 from loadstone.platforms.contract import Machine, MachineFiles, ProgramHost
 from loadstone.services import reference
-from loadstone.services.kind import Program, ServiceKind, Site, local
-from loadstone.services.status import STATUS, figures_in_json
-from loadstone.services.unprivileged import shell
-from loadstone.testbed.context import LOOPBACK
+from loadstone.services.kind import Program, ServiceKind, Site, get_local_address
+from loadstone.services.status import STATUS, read_json
+from loadstone.services.unprivileged import build_shell_command
+from loadstone.testbed.context import TESTBED_LOOPBACK
 from loadstone.testbed.kept_files import provide_files
-from loadstone.testbed.running import Running, choose_answer_timeout_s, target_of, wait_until_answered, wait_until_done
+from loadstone.testbed.running import (
+    Running,
+    build_target,
+    choose_answer_timeout_s,
+    wait_until_answered,
+    wait_until_done,
+)
 
 CERTIFICATES = "certificates"
 """Folder of a machine's files."""
@@ -47,19 +53,19 @@ class StartedService:
         """Where the driver reaches it, with the certificate to trust."""
         return Target(self.http, self.https, self.authority_pem)
 
-    async def address_for(self, machine: Machine) -> str:
+    async def find_address(self, machine: Machine) -> str:
         """Returns where a machine reaches it, as its kind writes addresses. Raises PlatformError where none does."""
         return self.kind.url(await route(machine, self.machine, self.port))
 
 
-def site_on(machine: Machine, threads: int = 1) -> Site:
+def build_site_on(machine: Machine, threads: int = 1) -> Site:
     """Returns the site of a service on a machine, without its ports and certificates."""
     return Site(machine.files, machine.listen, threads=threads)
 
 
 async def route(machine: Machine, peer: Machine, port: int) -> Endpoint:
     """Returns where a machine reaches a port of another. Raises PlatformError when it cannot."""
-    endpoint = await machine.way_to(peer, port)
+    endpoint = await machine.find_route(peer, port)
     if endpoint is None:
         remedy = "Put both on bridges: `network=bridge`, as root."
         raise PlatformError(f"{machine.name} does not reach {peer.name}. {remedy}")
@@ -86,25 +92,27 @@ async def start_service(
         started = await _start_on_free_port(running, machine, kind, kind.program(site), name or machine.name)
         return replace(started, authority_pem=authority_pem) if authority_pem else started
     if kind.has_tls:
-        site = replace(site, tls_port=await machine.port_for(TLS_PORT))
-    site = replace(site, port=await machine.port_for(kind.port))
-    if machine.listen == LOOPBACK and not is_free(site.port):  # its own answers would be taken for the service's
+        site = replace(site, tls_port=await machine.choose_port(TLS_PORT))
+    site = replace(site, port=await machine.choose_port(kind.port))
+    if machine.listen == TESTBED_LOOPBACK and not is_free(
+        site.port
+    ):  # its own answers would be taken for the service's
         raise ServiceError(f"Port {site.port} is in use by another program.")
     program = kind.program(site)
     program = replace(program, prepare=()) if is_prepared else program
     await _start_on_port(running, machine, kind, program, site.port, name or machine.name)
     if kind.counts:
         await _start_statistics(running, machine, kind, site.port)
-    https = await machine.reach(site.tls_port) if kind.has_tls else None
-    return StartedService(kind, machine, site.port, await machine.reach(site.port), https, authority_pem)
+    https = await machine.find_endpoint(site.tls_port) if kind.has_tls else None
+    return StartedService(kind, machine, site.port, await machine.find_endpoint(site.port), https, authority_pem)
 
 
 async def _certified(machine: MachineFiles, names: Sequence[str]) -> tuple[str, str]:
     """Writes a certificate for these names to the machine; its folder there, and who signed it."""
-    files = await asyncio.to_thread(reference.certificate, names)
+    files = await asyncio.to_thread(reference.create_certificate, names)
     for name, text in files.items():
         await machine.write(f"{CERTIFICATES}/{name}", text)
-    return f"{machine.files}/{CERTIFICATES}", files[reference.AUTHORITY]
+    return f"{machine.files}/{CERTIFICATES}", files[reference.AUTHORITY_FILE]
 
 
 async def _start_on_free_port(
@@ -113,7 +121,7 @@ async def _start_on_free_port(
     """Starts one of our servers, which reports its port when it is ready."""
     await _write(running, machine, program, name)
     ready = await _ready(running, machine, ProcessRole(name), program.command)
-    target = await target_of(machine, ready)
+    target = await build_target(machine, ready)
     assert ready.http is not None and target.http is not None
     return StartedService(kind, machine, ready.http.port, target.http, target.https, target.authority_pem)
 
@@ -135,22 +143,26 @@ async def _start_on_port(
         await wait_until_done(await machine.start(f"{name}-ready", program.wait, Readiness.NONE), subject)
     else:
         timeout_s = choose_answer_timeout_s(machine)
-        await wait_until_answered(await machine.reach(port), service, program.first_words, timeout_s)
+        await wait_until_answered(await machine.find_endpoint(port), service, program.first_words, timeout_s)
     for part, source in program.status.items():
-        running.status[f"{machine.name}: {part}"] = StatusMeter(await machine.reach(port), source.path, source.read)
+        running.status[f"{machine.name}: {part}"] = StatusMeter(
+            await machine.find_endpoint(port), source.path, source.read
+        )
 
 
 async def _start_statistics(running: Running, machine: Machine, kind: ServiceKind, port: int) -> None:
     """Starts a program beside a database that reports what the database counts."""
-    command = reference.statistics_command(machine.listen, kind.url(Endpoint(local(machine.listen), port)))
+    command = reference.build_statistics_command(
+        machine.listen, kind.url(Endpoint(get_local_address(machine.listen), port))
+    )
     ready = await _ready(running, machine, ProcessRole(machine.name, program="statistics"), command)
     assert ready.http is not None
-    meter = StatusMeter(await machine.reach(ready.http.port), STATUS, figures_in_json)
+    meter = StatusMeter(await machine.find_endpoint(ready.http.port), STATUS, read_json)
     running.status[f"{machine.name}: {kind.name}"] = meter
 
 
-async def _ready(running: Running, machine: Machine, process: ProcessRole, command: list[str]) -> reference.Ready:
-    ready = await running.ready(machine, process, command)
+async def _ready(running: Running, machine: Machine, process: ProcessRole, command: list[str]) -> reference.ServerReady:
+    ready = await running.start_ready(machine, process, command)
     if ready.http is None:
         raise ServiceError(f"{process} reported no address.")
     return ready
@@ -169,7 +181,9 @@ async def _write(running: Running, machine: Machine, program: Program, service: 
 
 async def _note_versions(machine: ProgramHost, command: list[str], service: str) -> None:
     """What the service is made of, among the machine's facts."""
-    version = await machine.start(f"{service}-version", shell(f"({shlex.join(command)}) | paste -s -d ';'"))
+    version = await machine.start(
+        f"{service}-version", build_shell_command(f"({shlex.join(command)}) | paste -s -d ';'")
+    )
     added = [part.strip() for part in version.first_line.split(";")]
     machine.facts["software"] = "; ".join([*filter(None, [machine.facts.get("software")]), *added])
 

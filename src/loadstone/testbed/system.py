@@ -7,12 +7,12 @@ from loadstone.model.machine import MachineSpec
 from loadstone.model.role import MachineRole
 from loadstone.model.target import Target
 from loadstone.platforms.contract import Machine
-from loadstone.testbed.context import LOOPBACK, TestbedContext
+from loadstone.testbed.context import TESTBED_LOOPBACK, TestbedContext
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.deploy import DeploymentChoices, deploy
 from loadstone.testbed.machines import PlannedMachine
 from loadstone.testbed.running import Running
-from loadstone.testbed.shared_folder import mounting, sharing
+from loadstone.testbed.shared_folder import add_mounting, add_sharing
 from loadstone.testbed.software import with_software
 from loadstone.topologies.topology import Topology, TopologyRole
 
@@ -97,8 +97,8 @@ def _with_memory(
 async def _create(base: TestbedContext, system: PlannedSystem, name: MachineRole, spec: MachineSpec) -> Machine:
     """Creates a machine. Services that fronts ask listen where machines with lines of their own reach this host."""
     is_asked = any(name.role in application.peer_places for application in system.applications)
-    listen = base.hosts[0] if base.hosts and is_asked else LOOPBACK
-    return await base.machine(str(name), spec, system.networks[name.role], listen, system.together)
+    listen = base.hosts[0] if base.hosts and is_asked else TESTBED_LOOPBACK
+    return await base.start_machine(str(name), spec, system.networks[name.role], listen, system.together)
 
 
 def prepare_machines(system: PlannedSystem) -> dict[MachineRole, MachineSpec]:
@@ -117,11 +117,11 @@ def _prepared(
 ) -> MachineSpec:
     """Returns a role's machine with the programs of its service too. Raises ServiceError and PlatformError."""
     topology, choices = application.topology, application.choices
-    kind = choices.kind_of(role)
+    kind = choices.get_kind(role)
     if kind is None:
         return spec
     if kind.shares_folder:
-        return sharing(spec, front, declared)
-    if role is topology.front and choices.shares_folder(topology):
-        kind = mounting(kind, spec)
+        return add_sharing(spec, front, declared)
+    if role is topology.front and choices.has_shared_folder(topology):
+        kind = add_mounting(kind, spec)
     return with_software(spec, kind, choices.mechanism if kind.mechanisms else None, declared)

@@ -17,21 +17,21 @@ from loadstone.model.service import EMBEDDED, ServiceRole, Tuning
 from loadstone.model.system import Reference
 from loadstone.model.tile import NETWORKS, Role, Tile
 from loadstone.model.workload import ServerNeeds
-from loadstone.platforms.registry import described, platform_kind
-from loadstone.platforms.roles import has_setting, of_copy, of_role
+from loadstone.platforms.registry import describe_machine, get_platform_kind
+from loadstone.platforms.roles import get_copy_machine, get_role_machine, has_setting
 from loadstone.services.kind import ServiceKind
 from loadstone.services.registry import (
     check_system_settings,
     check_tuning,
+    get_service_kind,
     refuse_unfit_front,
-    service_kind,
 )
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.deploy import DeploymentChoices
 from loadstone.testbed.machines import PlannedMachine
 from loadstone.testbed.running import Running
-from loadstone.testbed.shared_folder import way_of
-from loadstone.testbed.start import site_on, start_service
+from loadstone.testbed.shared_folder import describe_way
+from loadstone.testbed.start import build_site_on, start_service
 from loadstone.testbed.system import PlacedApplication, PlannedSystem, prepare_machines, start_system
 from loadstone.testbed.up import Testbed, TileUp
 from loadstone.topologies.tile import TileApplication, list_applications
@@ -63,18 +63,18 @@ class TilesSystem:
     machine_roles: RoleSettings = field(default_factory=dict)
     """Settings of single machines, by selector, which replace those of the tile."""
 
-    def machine_of(self, number: int, role: Role) -> MachineSpec:
+    def get_machine(self, number: int, role: Role) -> MachineSpec:
         """The machine of a role of a tile, counted from 1; what is pinned in turn goes by tiles. Processes share this
         machine and have no size.
         """
         roles = merge_roles(self.tile.list_settings(self.tiles), self.machine_roles)
-        base = of_role(self.machine, roles, role).number(number - 1)
-        machine, single = of_copy(base, roles, role, number), select_settings(roles, role, number)
+        base = get_role_machine(self.machine, roles, role).with_number(number - 1)
+        machine, single = get_copy_machine(base, roles, role, number), select_settings(roles, role, number)
         if self.hosts and "host" not in single:
             machine = machine.model_copy(update={"host": self.hosts[(number - 1) % len(self.hosts)]})
         if not has_setting(machine, "memory"):
             return machine
-        size, packaged = self.tile.size(role, number), self._list_packaged(machine, role)
+        size, packaged = self.tile.get_size(role, number), self._list_packaged(machine, role)
         sizes: dict[str, object] = dict(size)
         sizes["memory"] = max([size.memory, *(max(kind.memory_mib, INSTALLED_MIB) for kind in packaged)])
         if has_setting(machine, "disk") and machine.image == MINIMAL:
@@ -88,26 +88,26 @@ class TilesSystem:
     def plan_machines(self) -> tuple[PlannedMachine, ...]:
         """Returns the machines of all tiles, one tile after the other. Raises UsageError."""
         return tuple(
-            PlannedMachine(MachineRole(role, tile=number), self.machine_of(number, role))
+            PlannedMachine(MachineRole(role, tile=number), self.get_machine(number, role))
             for number in range(1, self.tiles + 1)
             for role in Role
         )
 
     def _list_packaged(self, machine: MachineSpec, role: Role) -> list[ServiceKind]:
         """Returns the services whose packages the image of a role's machine gets; empty for the reference servers."""
-        if not platform_kind(machine.platform).installs or machine.image != MINIMAL:
+        if not get_platform_kind(machine.platform).installs or machine.image != MINIMAL:
             return []
         return [kind for kind in self.list_kinds(role) if kind.needs]
 
     def list_kinds(self, role: Role) -> list[ServiceKind]:
         """Returns the services on the machine of a role. Raises UsageError."""
         named = (
-            (topology_role, self.services.service_for(topology_role.choice))
+            (topology_role, self.services.get_service(topology_role.choice))
             for application in self.applications
             for topology_role in application.topology.roles
             if application.machines[topology_role.name] == role
         )
-        return [service_kind(each.service, name) for each, name in named if each.has_machine(name) and name != NONE]
+        return [get_service_kind(each.service, name) for each, name in named if each.has_machine(name) and name != NONE]
 
     @property
     def applications(self) -> tuple[TileApplication, ...]:
@@ -129,7 +129,7 @@ class TilesSystem:
 
     def _check_store(self) -> None:
         """Raises UsageError for web sites and back ends that need the downloads in a shared folder."""
-        chosen = {"--service": self.services.service_for("service"), "--backend-service": self._backend}
+        chosen = {"--service": self.services.get_service("service"), "--backend-service": self._backend}
         for option, name in chosen.items():
             if name != EMBEDDED and not self.has_shared_folder:
                 raise UsageError(
@@ -138,13 +138,13 @@ class TilesSystem:
 
     @property
     def _backend(self) -> str:
-        return self.services.service_for("backend_service")
+        return self.services.get_service("backend_service")
 
     def _with_tuning(self, application: TileApplication) -> ServiceChoices:
         """Returns the choices with the tuning that the front of an application has: the chosen one, or the default."""
         front, chosen = application.topology.front, self.services.services
-        kind = service_kind(front.service, self.services.service_for(front.choice))
-        tuning = chosen.tuning if chosen.tuning in kind.tunings() else Tuning.DEFAULT
+        kind = get_service_kind(front.service, self.services.get_service(front.choice))
+        tuning = chosen.tuning if chosen.tuning in kind.list_tunings() else Tuning.DEFAULT
         return chosen.model_copy(update={"tuning": tuning})
 
     def _files_mib(self, role: Role) -> int:
@@ -153,7 +153,7 @@ class TilesSystem:
             return 0
         return DOWNLOADS_MIB * ceil(self.tile.loads.web_sessions / 4)
 
-    def choices_of(self, number: int, application: TileApplication) -> DeploymentChoices:
+    def build_choices(self, number: int, application: TileApplication) -> DeploymentChoices:
         """The services of one application of a tile: as many threads as its machines have virtual CPUs."""
         topology, places = application.topology, application.machines
         loads = self.tile.loads
@@ -161,7 +161,7 @@ class TilesSystem:
         settings = check_system_settings(self.services, *(each.topology for each in self.applications))
         services = replace(self.services, services=self._with_tuning(application), settings={})
         choices = replace(DeploymentChoices.from_system(topology, services, needs), settings=settings)
-        threads = {role: self.machine_of(number, Role(place)).cpus or 1 for role, place in places.items()}
+        threads = {role: self.get_machine(number, Role(place)).cpus or 1 for role, place in places.items()}
         if self.has_shared_folder:
             return replace(choices, threads=threads)
         shared = {role.name: NONE for role in topology.roles if role.choice == "store"}
@@ -170,19 +170,19 @@ class TilesSystem:
     @property
     def has_shared_folder(self) -> bool:
         """Whether the web role mounts its downloads."""
-        return self.services.service_for("store") != EMBEDDED
+        return self.services.get_service("store") != EMBEDDED
 
     @property
     def file_store(self) -> str:
         """How the web role gets its downloads, in words."""
         if not self.has_shared_folder:
             return "HTTP store of the infra role"
-        infra, web = self.machine_of(1, Role.INFRA), self.machine_of(1, Role.WEB)
-        return f"folder of the infra role, {way_of(infra, web)}"
+        infra, web = self.get_machine(1, Role.INFRA), self.get_machine(1, Role.WEB)
+        return f"folder of the infra role, {describe_way(infra, web)}"
 
 
 @asynccontextmanager
-async def tiles_testbed(system: TilesSystem, logs: Path, fleet: OpenFleet | None = None) -> AsyncIterator[Testbed]:
+async def start_tiles(system: TilesSystem, logs: Path, fleet: OpenFleet | None = None) -> AsyncIterator[Testbed]:
     """All tiles, one after the other; down when the block ends. Raises PlatformError and ServiceError."""
     async with open_testbed(logs, fleet) as base:
         running = Running(base)
@@ -191,8 +191,8 @@ async def tiles_testbed(system: TilesSystem, logs: Path, fleet: OpenFleet | None
         yield Testbed(
             (),
             about,
-            running.processes,
-            running.dead,
+            running.list_processes,
+            running.describe_dead,
             machines=base.machines,
             status=running.status,
             tiles=tuple(tiles),
@@ -203,7 +203,7 @@ def describe_machines(system: TilesSystem) -> str:
     """Returns the machines of all roles of all tiles, those that are alike together."""
     tiles_by_role: dict[str, dict[Role, list[int]]] = {}
     for role, number in product(Role, range(1, system.tiles + 1)):
-        machine = described(system.machine_of(number, role))
+        machine = describe_machine(system.get_machine(number, role))
         tiles_by_role.setdefault(machine, {}).setdefault(role, []).append(number)
     if len(tiles_by_role) == 1:
         return f"each role on {next(iter(tiles_by_role))}"
@@ -223,18 +223,18 @@ def _roles_in_words(tiles_by_role: Mapping[Role, Sequence[int]], tiles: int) -> 
 
 async def _start_tile(running: Running, system: TilesSystem, number: int) -> TileUp:
     planned = plan_tile(system, number)
-    if running.base.fleet is not None and not system.machine_of(number, Role.WEB).host:
+    if running.base.fleet is not None and not system.get_machine(number, Role.WEB).host:
         running.base.fleet.settle(planned.together, [machine.spec for machine in planned.machines])
     started = await start_system(running, planned)
     machines = {role: started.machines[role][0] for role in Role}
     targets = {Role(role): role_targets[0] for role, role_targets in started.targets.items()}
     tile = TileUp(number, targets, {machines[Role.IDLE].name: targets[Role.IDLE]})
-    idle = service_kind(ServiceRole.IDLE, EMBEDDED)
+    idle = get_service_kind(ServiceRole.IDLE, EMBEDDED)
     heartbeats = set()
     for role, machine in machines.items():
         if system.heartbeats and role is not Role.IDLE:
             name = f"{machine.name}-heartbeat"
-            heartbeat = await start_service(running, machine, idle, site_on(machine), name=name)
+            heartbeat = await start_service(running, machine, idle, build_site_on(machine), name=name)
             tile.heartbeats[machine.name] = heartbeat.target
             heartbeats.add(name)
     tile.roles = started.members | heartbeats
@@ -247,7 +247,7 @@ def plan_tile(system: TilesSystem, number: int) -> PlannedSystem:
     applications = [
         PlacedApplication(
             replace(application.topology, shared_files=(), shared_file_sets=downloads),
-            system.choices_of(number, application),
+            system.build_choices(number, application),
             application.machines,
         )
         for application in system.applications

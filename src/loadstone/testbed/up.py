@@ -17,12 +17,12 @@ from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
 from loadstone.model.tile import Role
-from loadstone.model.topology import topology_of
+from loadstone.model.topology import get_topology
 from loadstone.model.workload import WEB_NEEDS, ServerNeeds
 from loadstone.platforms.contract import Machine
 from loadstone.services import nginx, station
 from loadstone.services.kind import Program, ServiceKind
-from loadstone.testbed.context import front_networks, open_testbed
+from loadstone.testbed.context import list_front_networks, open_testbed
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.deploy import DeploymentChoices
 from loadstone.testbed.machine_meter import make_meters
@@ -31,10 +31,10 @@ from loadstone.testbed.machines import (
     choose_threads,
     describe_front,
     describe_others,
-    planned_machines,
+    plan_machines,
 )
 from loadstone.testbed.running import Running
-from loadstone.testbed.start import StartedService, site_on, start_service
+from loadstone.testbed.start import StartedService, build_site_on, start_service
 from loadstone.testbed.system import PlacedApplication, PlannedSystem, prepare_machines, start_system
 from loadstone.topologies.topology import Topology
 
@@ -84,7 +84,7 @@ class Testbed:
     tiles: tuple[TileUp, ...] = ()
     """Its tiles; empty for a system without tiles."""
 
-    def facts(self) -> dict[str, MachineFacts]:
+    def collect_facts(self) -> dict[str, MachineFacts]:
         """What its machines are made of, for the disclosure."""
         facts = {name: _facts_of_host(host) for name, host in self.hosts.items()}
         return facts | {name: _facts_of(machine) for name, machine in self.machines.items()}
@@ -103,7 +103,7 @@ def _facts_of(machine: Machine) -> MachineFacts:
     return MachineFacts(about=machine.about, **named_facts, facts=other_facts)
 
 
-def testbed_of(
+def start_testbed(
     system: System,
     clock: Clock,
     logs: Path,
@@ -114,22 +114,22 @@ def testbed_of(
     """Puts a system up, on hosts of a fleet where there is one; it is down when the block ends."""
     match system:
         case Target():
-            return external_testbed(system)
+            return use_external(system)
         case Station() if clock is Clock.VIRTUAL:
-            return simulated_testbed(system)
+            return simulate_testbed(system)
         case Station():
-            return station_testbed(system, logs, placement, fleet)
+            return start_station(system, logs, placement, fleet)
         case Reference():
-            return reference_testbed(system, logs, placement, needs, fleet)
+            return start_reference(system, logs, placement, needs, fleet)
         case FileServer():
-            return file_testbed(system, logs, placement, fleet)
+            return start_file_server(system, logs, placement, fleet)
 
 
-testbed_of.__test__ = False  # type: ignore[attr-defined]
+start_testbed.__test__ = False  # type: ignore[attr-defined]
 
 
 @asynccontextmanager
-async def reference_testbed(
+async def start_reference(
     system: Reference,
     logs: Path,
     placement: Placement = PLAIN,
@@ -137,8 +137,8 @@ async def reference_testbed(
     fleet: OpenFleet | None = None,
 ) -> AsyncIterator[Testbed]:
     """An application of reference servers, or of those chosen in their places, on its machines."""
-    topology = topology_of(needs.need)
-    planned = planned_machines(system, placement, needs)
+    topology = get_topology(needs.need)
+    planned = plan_machines(system, placement, needs)
     machine_threads = choose_threads(planned, placement, system.threads)
     choices = replace(DeploymentChoices.from_system(topology, system, needs), machine_threads=machine_threads)
     application = PlacedApplication(topology, choices, {role.name: role.name for role in topology.roles})
@@ -149,8 +149,8 @@ async def reference_testbed(
         yield Testbed(
             started.targets[topology.front.name],
             _described(topology, choices, started.planned, placement),
-            running.processes,
-            running.dead,
+            running.list_processes,
+            running.describe_dead,
             machines=base.machines,
             status=running.status | make_meters(base.machines),
             data=started.data,
@@ -161,7 +161,9 @@ def _choose_networks(topology: Topology, planned: Sequence[PlannedMachine]) -> M
     """Returns the networks of an application's machines, by role."""
     peers = {role.name for role in topology.peers}
     networks: dict[str, Sequence[str]] = dict.fromkeys(peers, (PRIVATE,))
-    networks[topology.front.name] = front_networks(machine.spec for machine in planned if machine.name.role in peers)
+    networks[topology.front.name] = list_front_networks(
+        machine.spec for machine in planned if machine.name.role in peers
+    )
     if topology.balancer is not None:  # it is on this host's side, which reaches all machines
         networks[topology.balancer.name] = (PUBLIC,)
     return networks
@@ -169,10 +171,10 @@ def _choose_networks(topology: Topology, planned: Sequence[PlannedMachine]) -> M
 
 def refuse_unequipped(system: Reference, placement: Placement, needs: ServerNeeds) -> None:
     """Raises ServiceError or PlatformError for a machine that cannot have the programs of its service."""
-    topology = topology_of(needs.need)
+    topology = get_topology(needs.need)
     choices = DeploymentChoices.from_system(topology, system, needs)
     application = PlacedApplication(topology, choices, {role.name: role.name for role in topology.roles})
-    planned = planned_machines(system, placement, needs)
+    planned = plan_machines(system, placement, needs)
     prepare_machines(PlannedSystem([application], planned, _choose_networks(topology, planned)))
 
 
@@ -192,36 +194,36 @@ def _described(
 
 
 @asynccontextmanager
-async def station_testbed(
+async def start_station(
     layout: Station, logs: Path, placement: Placement = PLAIN, fleet: OpenFleet | None = None
 ) -> AsyncIterator[Testbed]:
     """A station on each of its machines. Its threads only wait, so one is enough. Raises ServiceError."""
-    kind = ServiceKind("station", STATION, lambda site: Program(station.command(layout, site.listen, 1)))
+    kind = ServiceKind("station", STATION, lambda site: Program(station.build_command(layout, site.listen, 1)))
     async with open_testbed(logs, fleet) as base:
         running = Running(base)
         started = await _start_alike(running, layout, placement, kind, threads=1)
         meters = {service.machine.name: Meter(service.http, station.USAGE) for service in started}
         about = _described_alike(layout, placement)
         targets = tuple(service.target for service in started)
-        yield Testbed(targets, about, running.processes, running.dead, meters, base.machines)
+        yield Testbed(targets, about, running.list_processes, running.describe_dead, meters, base.machines)
 
 
 @asynccontextmanager
-async def file_testbed(
+async def start_file_server(
     layout: FileServer, logs: Path, placement: Placement = PLAIN, fleet: OpenFleet | None = None
 ) -> AsyncIterator[Testbed]:
     """A stock nginx on each of its machines, with a workload's files written there first."""
-    kind = ServiceKind("nginx", ServiceRole.WEBSERVER, nginx.program, nginx.PORT, reads_files=True)
+    kind = ServiceKind("nginx", ServiceRole.WEBSERVER, nginx.build_program, nginx.NGINX_PORT, reads_files=True)
     async with open_testbed(logs, fleet) as base:
         running = Running(base)
         started = await _start_alike(running, layout, placement, kind, layout.workers, {layout.files: layout.sessions})
         about = _described_alike(layout, placement)
         targets = tuple(service.target for service in started)
-        yield Testbed(targets, about, running.processes, running.dead, machines=base.machines)
+        yield Testbed(targets, about, running.list_processes, running.describe_dead, machines=base.machines)
 
 
 def _described_alike(layout: Station | FileServer, placement: Placement) -> str:
-    return f"{layout}, on {describe_front(planned_machines(layout, placement, WEB_NEEDS), placement)}"
+    return f"{layout}, on {describe_front(plan_machines(layout, placement, WEB_NEEDS), placement)}"
 
 
 async def _start_alike(
@@ -234,21 +236,21 @@ async def _start_alike(
 ) -> list[StartedService]:
     """Starts the same service on each machine of a system that has no other role."""
     started = []
-    for planned in planned_machines(layout, placement, WEB_NEEDS):
-        machine = await running.base.machine(str(planned.name), planned.spec, (PUBLIC,))
-        site = replace(site_on(machine, threads), file_sets=file_sets)
+    for planned in plan_machines(layout, placement, WEB_NEEDS):
+        machine = await running.base.start_machine(str(planned.name), planned.spec, (PUBLIC,))
+        site = replace(build_site_on(machine, threads), file_sets=file_sets)
         started.append(await start_service(running, machine, kind, site))
     return started
 
 
 @asynccontextmanager
-async def simulated_testbed(layout: Station) -> AsyncIterator[Testbed]:
+async def simulate_testbed(layout: Station) -> AsyncIterator[Testbed]:
     """A station in virtual time: there is nothing to start."""
     yield Testbed((), f"{layout}, in virtual time", simulated=layout)
 
 
 @asynccontextmanager
-async def external_testbed(target: Target) -> AsyncIterator[Testbed]:
+async def use_external(target: Target) -> AsyncIterator[Testbed]:
     """A system someone else set up."""
     sides = [f"{scheme}://{side}" for scheme, side in (("http", target.http), ("https", target.https)) if side]
     ports = tuple(side.port for side in (target.http, target.https) if side and is_here(side.host))

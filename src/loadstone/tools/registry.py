@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from loadstone.model.errors import UsageError
-from loadstone.model.modules import declared_in
+from loadstone.model.modules import collect_declared
 from loadstone.model.reading import suggest
 from loadstone.tools import kinds
 from loadstone.tools.kind import ToolKind
@@ -13,7 +13,7 @@ from loadstone.tools.kind import ToolKind
 @cache
 def find_tools() -> Mapping[str, ToolKind]:
     """All tools by name."""
-    declared: list[ToolKind] = declared_in(kinds, "KIND")
+    declared: list[ToolKind] = collect_declared(kinds, "KIND")
     return {kind.name: kind for kind in declared}
 
 

@@ -3,13 +3,13 @@
 from loadstone.topologies.shared import BALANCER, DATABASE
 from loadstone.topologies.topology import DataTables, Topology, TopologyRole
 
-TABLES = DataTables("bookstore", ("items", "customers", "orders"))
+BOOKSTORE_TABLES = DataTables("bookstore", ("items", "customers", "orders"))
 TOPOLOGY = Topology(
     need="bookstore",
     rank=30,
     front=TopologyRole(name="app", service="bookstore", choice="service", settings=("tuning",)),
     peers=(DATABASE,),
     balancer=BALANCER,
-    data=TABLES,
+    data=BOOKSTORE_TABLES,
     ledgers=("orders",),
 )

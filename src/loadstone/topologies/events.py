@@ -3,7 +3,7 @@
 from loadstone.topologies.shared import BALANCER, DATABASE
 from loadstone.topologies.topology import DataTables, Topology, TopologyRole
 
-TABLES = DataTables("events", ("users", "tags", "events"), cache_reset="/events/renew")
+EVENTS_TABLES = DataTables("events", ("users", "tags", "events"), cache_reset="/events/renew")
 TOPOLOGY = Topology(
     need="events",
     rank=40,
@@ -15,7 +15,7 @@ TOPOLOGY = Topology(
         TopologyRole(name="cache", service="cache", choice="cache", embedded_address="within"),
     ),
     balancer=BALANCER,
-    data=TABLES,
+    data=EVENTS_TABLES,
     ledgers=("additions",),
     shared_files=("pictures", "--only-fill", "--folder"),
 )

@@ -8,7 +8,7 @@ from loadstone.topologies.topology import Topology, TopologyRole
 
 TILE_STORE = TopologyRole(name="store", service="store", choice="store")
 TILE_INFRA = TopologyRole(name="infra", service="infra", answers_as=("backend", "store"))
-WEB = replace(web.TOPOLOGY, peers=(TILE_STORE, TILE_INFRA), balancer=None)
+TILE_WEB = replace(web.TOPOLOGY, peers=(TILE_STORE, TILE_INFRA), balancer=None)
 """Web sites whose back end and file store are one server."""
 TILE_BACKEND = TopologyRole(name="infra", service="backend", choice="backend_service")
 WEB_WITH_FOLDER = replace(web.TOPOLOGY, peers=(TILE_STORE, TILE_BACKEND), balancer=None)
@@ -28,7 +28,7 @@ class TileApplication:
 
 def list_applications(shares_folder: bool) -> tuple[TileApplication, ...]:
     """Returns the applications of a tile in the order in which they start."""
-    sites = WEB_WITH_FOLDER if shares_folder else WEB
+    sites = WEB_WITH_FOLDER if shares_folder else TILE_WEB
     return (
         TileApplication(sites, {"web": "web", "store": "infra", "infra": "infra"}),
         TileApplication(TILE_DEALERSHIP, {"app": "app", "database": "db"}),

@@ -33,13 +33,13 @@ class TopologyRole:
         """Names under which the front asks it."""
         return self.answers_as or (self.service,)
 
-    def runs_in_front(self, service: str) -> bool:
+    def is_in_front(self, service: str) -> bool:
         """Returns whether a service is part of the front."""
         return service == EMBEDDED and bool(self.embedded_address)
 
     def has_machine(self, service: str) -> bool:
         """Returns whether it has a machine with a service; the empty name is no service."""
-        return bool(service) and not self.runs_in_front(service)
+        return bool(service) and not self.is_in_front(service)
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class DataTables:
     cache_reset: str = ""
     """Path at which a server of the application drops its cached answers; empty where it has none."""
 
-    def options(self, database: str, rows: Mapping[str, int]) -> list[str]:
+    def build_options(self, database: str, rows: Mapping[str, int]) -> list[str]:
         """Returns the command's options: address of the database, rows by table."""
         tables = [name for name in self.tables if name in rows]
         return ["--database", database, *(argument for name in tables for argument in (f"--{name}", str(rows[name])))]

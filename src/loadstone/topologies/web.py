@@ -3,11 +3,11 @@
 from loadstone.topologies.shared import BALANCER
 from loadstone.topologies.topology import Topology, TopologyRole
 
-FRONT = TopologyRole(name="web", service="web", choice="service", settings=("tuning",))
+WEB_FRONT = TopologyRole(name="web", service="web", choice="service", settings=("tuning",))
 TOPOLOGY = Topology(
     need="web",
     rank=10,
-    front=FRONT,
+    front=WEB_FRONT,
     peers=(TopologyRole(name="backend", service="backend", choice="backend_service", threads=1),),
     balancer=BALANCER,
     file_sets=("banking", "shopping", "support"),

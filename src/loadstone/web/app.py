@@ -18,17 +18,17 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from loadstone.model.errors import LoadstoneError, StoreError, UsageError
-from loadstone.model.numbers import rounded
-from loadstone.platforms.pair.control import statuses
-from loadstone.platforms.pair.status import status_rows
+from loadstone.model.numbers import format_rounded
+from loadstone.platforms.pair.control import read_statuses
+from loadstone.platforms.pair.status import list_status_rows
 from loadstone.report.build import Format, render_folder
-from loadstone.report.html import environment
+from loadstone.report.html import build_environment
 from loadstone.report.study import render_study
 from loadstone.store.documents import read_text
 from loadstone.telemetry.pairs import pair_metrics
-from loadstone.web.listing import find, is_study, page_of
+from loadstone.web.listing import find, is_study, select_page
 from loadstone.web.live import Lookout, follow
-from loadstone.web.side_by_side import pairs
+from loadstone.web.side_by_side import pair_workloads
 
 Next = Callable[[Request], Awaitable[Response]]
 
@@ -36,7 +36,7 @@ COOKIE = "loadstone_token"
 LONGEST_PAGE = 6
 """Digits of a page's number."""
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
-POLICY = (
+CONTENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; script-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
@@ -56,13 +56,13 @@ def make_app(results: Path, token: str | None = None) -> Starlette:
         routes=[
             Route("/", pages.list),
             Route("/run/{name:path}", pages.run),
-            Route("/study/{name}", pages.study),
-            Route("/side", pages.side_by_side),
-            Route("/live", pages.live),
-            Route("/live/events", pages.events),
-            Route("/live.js", pages.script),
-            Route("/live_chart.js", pages.script),
-            Route("/pairs", pages.pairs),
+            Route("/study/{name}", pages.show_study),
+            Route("/side", pages.show_side_by_side),
+            Route("/live", pages.show_live),
+            Route("/live/events", pages.send_events),
+            Route("/live.js", pages.send_script),
+            Route("/live_chart.js", pages.send_script),
+            Route("/pairs", pages.show_pairs),
             Route("/pairs/metrics", pages.pair_metrics),
         ],
         middleware=middleware,
@@ -75,15 +75,15 @@ class WebPages:
 
     def __init__(self, results: Path) -> None:
         self.results = results
-        self.templates = environment("loadstone.web")
-        self.templates.filters["rounded"] = rounded
+        self.templates = build_environment("loadstone.web")
+        self.templates.filters["rounded"] = format_rounded
         self.lookout = Lookout(results)
 
     async def list(self, request: Request) -> Response:
         """All results and studies, narrowed by words."""
         query, page = request.query_params.get("words", ""), request.query_params.get("page", "1")
         number = int(page) if page.isascii() and page.isdigit() and len(page) <= LONGEST_PAGE else 1
-        listed = await run_in_threadpool(page_of, self.results, query, number)
+        listed = await run_in_threadpool(select_page, self.results, query, number)
         return self._page("list.html.j2", listed=listed, words=query, folder=str(self.results))
 
     async def run(self, request: Request) -> Response:
@@ -94,7 +94,7 @@ class WebPages:
             return HTMLResponse(await run_in_threadpool(read_text, report))
         return HTMLResponse(await run_in_threadpool(render_folder, path, Format.HTML))
 
-    async def study(self, request: Request) -> Response:
+    async def show_study(self, request: Request) -> Response:
         """A study's report, with links to its runs. Raises StoreError."""
         path = find(self.results, request.path_params["name"])
         if not is_study(path):
@@ -102,7 +102,7 @@ class WebPages:
         link = f"/run/{path.name}/runs/{{folder}}"
         return HTMLResponse(await run_in_threadpool(render_study, path, Format.HTML, link))
 
-    async def side_by_side(self, request: Request) -> Response:
+    async def show_side_by_side(self, request: Request) -> Response:
         """Two runs side by side. Raises UsageError."""
         names = request.query_params.getlist("run")
         if len(names) != 2:
@@ -110,14 +110,14 @@ class WebPages:
         a, b = (find(self.results, name) for name in names)
         if is_study(a) or is_study(b):
             raise UsageError("Only runs can be compared side by side; a study has its own report.")
-        paired = await run_in_threadpool(pairs, a, b)
+        paired = await run_in_threadpool(pair_workloads, a, b)
         return self._page("side_by_side.html.j2", names=names, pairs=paired)
 
-    async def live(self, request: Request) -> Response:
+    async def show_live(self, request: Request) -> Response:
         """What runs now."""
         return self._page("live.html.j2")
 
-    async def events(self, request: Request) -> Response:
+    async def send_events(self, request: Request) -> Response:
         """What happens, as server-sent events."""
 
         async def stream() -> AsyncIterator[str]:
@@ -128,16 +128,16 @@ class WebPages:
 
         return StreamingResponse(stream(), media_type="text/event-stream")
 
-    async def pairs(self, request: Request) -> Response:
+    async def show_pairs(self, request: Request) -> Response:
         """How the pairs are that are kept on this host."""
-        looked = [{"name": pair["name"], "rows": status_rows(pair)} for pair in await statuses()]
+        looked = [{"name": pair["name"], "rows": list_status_rows(pair)} for pair in await read_statuses()]
         return self._page("pairs.html.j2", pairs=looked)
 
     async def pair_metrics(self, request: Request) -> Response:
         """The same for Prometheus."""
-        return PlainTextResponse(pair_metrics(await statuses()))
+        return PlainTextResponse(pair_metrics(await read_statuses()))
 
-    async def script(self, request: Request) -> Response:
+    async def send_script(self, request: Request) -> Response:
         """A script of the live page, by its route."""
         text = (Path(__file__).parent / request.url.path.lstrip("/")).read_text(encoding="utf-8")
         return Response(text, media_type="text/javascript")
@@ -154,7 +154,7 @@ async def _error_page(request: Request, error: Exception) -> Response:
 
 async def _guarded(request: Request, call: Next) -> Response:
     response = await call(request)
-    response.headers["content-security-policy"] = POLICY
+    response.headers["content-security-policy"] = CONTENT_POLICY
     response.headers["x-content-type-options"] = "nosniff"
     response.headers["referrer-policy"] = "no-referrer"
     return response

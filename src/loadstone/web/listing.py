@@ -9,9 +9,9 @@ from loadstone.model.records.manifest import Status
 from loadstone.model.records.verdict import Headline
 from loadstone.store.folder import RUNS, is_folder
 from loadstone.store.index import ListedResult, ResultIndex
-from loadstone.store.read import catalogue
+from loadstone.store.read import list_results
 from loadstone.store.study import ANSWER, is_study, read_answer
-from loadstone.study.registry import kind_of
+from loadstone.study.registry import get_kind
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ListRow:
     headlines: tuple[Headline | None, ...] = ()
     """Of each workload's last iteration, in the order of the verdicts."""
 
-    def says(self, query: str) -> bool:
+    def has_all_of(self, query: str) -> bool:
         """Whether every one of the words occurs in the line."""
         parts = [self.name, self.kind, self.status, self.profile, self.what, self.target, self.notes]
         text = " ".join([*parts, *map(" ".join, self.verdicts)])
@@ -58,9 +58,11 @@ class Listed:
     """Of all lines that match."""
 
 
-def rows(results: Path, query: str = "") -> list[ListRow]:
+def list_rows(results: Path, query: str = "") -> list[ListRow]:
     """The list, newest first."""
-    return [row for path, listed in _index(results).sort_newest_first() if (row := _row(path, listed)).says(query)]
+    return [
+        row for path, listed in _index(results).sort_newest_first() if (row := _row(path, listed)).has_all_of(query)
+    ]
 
 
 @cache
@@ -69,9 +71,9 @@ def _index(results: Path) -> ResultIndex:
     return ResultIndex.load(results)
 
 
-def page_of(results: Path, query: str, page: int) -> Listed:
+def select_page(results: Path, query: str, page: int) -> Listed:
     """One page of it; of a page that there is none of, the nearest."""
-    matching = rows(results, query)
+    matching = list_rows(results, query)
     pages = max(1, -(-len(matching) // PAGE))
     page = min(max(1, page), pages)
     return Listed(tuple(matching[(page - 1) * PAGE : page * PAGE]), page, pages, len(matching))
@@ -111,7 +113,7 @@ def _headlines(path: Path, kind: str) -> dict[str, str]:
 @cache
 def _first_lines(path: Path, kind: str, written_ns: int) -> dict[str, str]:
     """Read once for each time an answer was written."""
-    answer = read_answer(path, kind_of(kind).adapter)
+    answer = read_answer(path, get_kind(kind).adapter)
     return {part.workload: part.headline[0] for part in answer.parts if part.headline}
 
 
@@ -130,7 +132,7 @@ def find(results: Path, name: str) -> Path:
     raise StoreError(f"There is no result `{name}`.")
 
 
-def running(results: Path) -> Path | None:
+def find_running(results: Path) -> Path | None:
     """The run that is under way, of its own or in a study; the one begun last where there are several."""
     listed = (each for each in _index(results).sort_newest_first() if each[1].status is Status.RUNNING)
     alive = [run for path, result in listed for run in _under_way(path, result)]
@@ -141,7 +143,7 @@ def _under_way(path: Path, listed: ListedResult) -> list[tuple[str, Path]]:
     """Starts and folders of the runs under way of a running result or study."""
     if not listed.is_study:
         return [(listed.started, path)]
-    return [(run.started, folder) for folder, run in catalogue(path / RUNS) if run.status is Status.RUNNING]
+    return [(run.started, folder) for folder, run in list_results(path / RUNS) if run.status is Status.RUNNING]
 
 
-__all__ = ["ListRow", "Listed", "find", "is_study", "page_of", "rows", "running"]
+__all__ = ["ListRow", "Listed", "find", "find_running", "is_study", "list_rows", "select_page"]

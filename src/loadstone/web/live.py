@@ -16,9 +16,9 @@ from loadstone.store.documents import open_regular
 from loadstone.store.folder import RUNS
 from loadstone.store.read import read_manifest
 from loadstone.store.records import EVENTS, read_event
-from loadstone.store.study import read_answer, read_study_manifest, study_of_run
-from loadstone.study.registry import kind_of
-from loadstone.web.listing import running
+from loadstone.store.study import find_study, read_answer, read_study_manifest
+from loadstone.study.registry import get_kind
+from loadstone.web.listing import find_running
 
 LiveMessage = dict[str, Any]
 """What a page is told; the script beside this reads it."""
@@ -37,7 +37,7 @@ class Tail:
     read: dict[Path, int] = field(default_factory=dict)
     """Bytes of each file that were read."""
 
-    def new(self) -> list[Event]:
+    def read_new(self) -> list[Event]:
         """Events since the last look; a line that is not whole yet waits, one that is none is passed over."""
         events: list[Event] = []
         for file in sorted((self.path / RUNS).glob(f"*/{EVENTS}")):
@@ -71,11 +71,11 @@ class Lookout:
     _at_s: float = 0.0
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def running(self) -> Path | None:
+    async def find_running(self) -> Path | None:
         """The run that is under way, as of a moment ago."""
         async with self._lock:
             if time.monotonic() - self._at_s >= RESULTS_POLL_INTERVAL_S:
-                self._seen = await run_in_threadpool(running, self.results)
+                self._seen = await run_in_threadpool(find_running, self.results)
                 self._at_s = time.monotonic()
         return self._seen
 
@@ -86,12 +86,12 @@ async def follow(lookout: Lookout) -> AsyncIterator[LiveMessage]:
     told_idle, began = False, None
     names: dict[str, tuple[str, ...]] = {}
     while True:
-        path = await lookout.running()
+        path = await lookout.find_running()
         if path is not None and (tail is None or tail.path != path):
             tail, told_idle = Tail(path), False
             yield _begin(path)
         if tail is not None:
-            for event in await run_in_threadpool(tail.new):
+            for event in await run_in_threadpool(tail.read_new):
                 # Workloads that are played together each have the same start in their file.
                 if isinstance(event, Start):
                     names |= {part.workload: part.operations for part in event.parts}
@@ -99,7 +99,7 @@ async def follow(lookout: Lookout) -> AsyncIterator[LiveMessage]:
                     began = event.start_unix_s
                     yield {"kind": "iteration"}
                 if isinstance(event, Interval):
-                    yield second(event, names.get(event.part, ()))
+                    yield draw_second(event, names.get(event.part, ()))
             if path is None:
                 yield {"kind": "end", "status": _status(tail.path), "run": tail.path.name}
                 tail = None
@@ -109,7 +109,7 @@ async def follow(lookout: Lookout) -> AsyncIterator[LiveMessage]:
         await asyncio.sleep(LIVE_UPDATE_INTERVAL_S)
 
 
-def second(interval: Interval, names: Sequence[str]) -> LiveMessage:
+def draw_second(interval: Interval, names: Sequence[str]) -> LiveMessage:
     """An interval record as the page draws it; `names` are those of its operations."""
     operations = zip(names, interval.operations, strict=False)
     return {
@@ -139,11 +139,11 @@ def _begin(path: Path) -> LiveMessage:
 
 def _study(path: Path) -> str:
     """Of a study's run, how far the study is."""
-    study = study_of_run(path)
+    study = find_study(path)
     if study is None:
         return ""
     try:
-        answer = read_answer(study, kind_of(read_study_manifest(study).kind).adapter)
+        answer = read_answer(study, get_kind(read_study_manifest(study).kind).adapter)
     except StoreError:
         return study.name
     return f"{study.name}: {len(answer.runs)} done, about {answer.left} left"

@@ -6,11 +6,11 @@ from pathlib import Path
 from loadstone.model.records.result import Result, WorkloadResult
 from loadstone.page.blocks import Figure
 from loadstone.report.section import IterationContext, ReportContext
-from loadstone.report.sections.load_pictures import figures_of
+from loadstone.report.sections.load_pictures import draw_figures
 from loadstone.store.folder import Seal, SealState
 from loadstone.store.read import read_result
 from loadstone.study.metrics import METRICS
-from loadstone.study.summary import metrics_of
+from loadstone.study.summary import collect_metrics
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class WorkloadPair:
     """Those that both have, side by side."""
 
 
-def pairs(a: Path, b: Path) -> list[WorkloadPair]:
+def pair_workloads(a: Path, b: Path) -> list[WorkloadPair]:
     """The first iterations of every workload that both results have."""
     first, second = read_result(a), read_result(b)
     others = {workload.id.label: workload for workload in second.workloads}
@@ -53,7 +53,7 @@ def pairs(a: Path, b: Path) -> list[WorkloadPair]:
 
 def _pair(a: tuple[Result, WorkloadResult], b: tuple[Result, WorkloadResult]) -> WorkloadPair:
     workloads = (a[1], b[1])
-    values = [metrics_of(workload.iterations[0]) if workload.iterations else {} for workload in workloads]
+    values = [collect_metrics(workload.iterations[0]) if workload.iterations else {} for workload in workloads]
     metrics = tuple(
         MetricPair(metric.title, metric.unit, values[0].get(name), values[1].get(name))
         for name, metric in METRICS.items()
@@ -69,7 +69,7 @@ def _figures(result: Result, workload: WorkloadResult) -> list[Figure]:
     if not workload.iterations or not workload.iterations[0].records.intervals:
         return []
     report = ReportContext(result, Seal(SealState.ABSENT), has_pictures=True)
-    return figures_of(IterationContext(report, workload, workload.iterations[0], None))
+    return draw_figures(IterationContext(report, workload, workload.iterations[0], None))
 
 
 def _verdict(result: Result, workload: WorkloadResult) -> str:

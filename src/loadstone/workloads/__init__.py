@@ -1,5 +1,13 @@
 """The catalogue of workloads: one folder each, and the reading and checking of any other."""
 
-from loadstone.workloads.catalogue import Catalogue, expanded, find, is_unchanged, load, load_with_users, shipped
+from loadstone.workloads.catalogue import (
+    Catalogue,
+    expand_suites,
+    find,
+    is_unchanged,
+    list_shipped,
+    load,
+    load_with_users,
+)
 
-__all__ = ["Catalogue", "expanded", "find", "is_unchanged", "load", "load_with_users", "shipped"]
+__all__ = ["Catalogue", "expand_suites", "find", "is_unchanged", "list_shipped", "load", "load_with_users"]

@@ -30,9 +30,9 @@ from loadstone.model.workload.values import Value
 from loadstone.workloads.check import check
 from loadstone.workloads.tables import with_tables
 
-HERE = Path(__file__).parent
+CATALOGUE_FOLDER = Path(__file__).parent
 FILE = "workload.toml"
-ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}(/|$)|www\.")
+ADDRESS_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}(/|$)|www\.")
 """Beginnings of texts that are meant as the address of a page."""
 CHECK_SUMS = "sha256sums"
 """SHA-256 of each shipped declaration and its name; `make checksums` writes it."""
@@ -67,25 +67,25 @@ ENTRIES: Mapping[str, Any] = {
 """Types of the entries of tables of tables, by key."""
 
 
-def shipped() -> Catalogue:
+def list_shipped() -> Catalogue:
     """The workloads that come with the program: name to folder."""
-    return {path.parent.name: path.parent for path in sorted(HERE.glob(f"*/{FILE}"))}
+    return {path.parent.name: path.parent for path in sorted(CATALOGUE_FOLDER.glob(f"*/{FILE}"))}
 
 
 def is_shipped_folder(folder: Path) -> bool:
     """Whether a workload's folder is one of those that come with the program."""
-    return folder.parent == HERE
+    return folder.parent == CATALOGUE_FOLDER
 
 
-def expanded(names: Iterable[str]) -> list[str]:
+def expand_suites(names: Iterable[str]) -> list[str]:
     """The names, with the workloads of a suite in its place."""
     return [workload for name in names for workload in SUITES.get(name, (name,))]
 
 
 def is_unchanged(name: str) -> bool:
     """Whether a shipped workload's declaration is the one that was released."""
-    digest = hashlib.sha256((HERE / name / FILE).read_bytes()).hexdigest()
-    return f"{digest} {name}" in (HERE / CHECK_SUMS).read_text(encoding="utf-8").splitlines()
+    digest = hashlib.sha256((CATALOGUE_FOLDER / name / FILE).read_bytes()).hexdigest()
+    return f"{digest} {name}" in (CATALOGUE_FOLDER / CHECK_SUMS).read_text(encoding="utf-8").splitlines()
 
 
 IMPORT = (
@@ -96,7 +96,7 @@ IMPORT = (
 
 def find(name: str) -> Path:
     """The folder of a workload given by its name, its folder or its file; raises UsageError when there is none."""
-    if name in (known := shipped()):
+    if name in (known := list_shipped()):
         return known[name]
     path = Path(name)
     if path.name == FILE and path.is_file():
@@ -119,7 +119,7 @@ def load(name: str) -> Workload:
     UsageError where there is no such workload or mix.
     """
     path, _, mix = name.partition(":")
-    if ADDRESS.match(name) and path not in shipped() and not Path(path).exists():
+    if ADDRESS_PATTERN.match(name) and path not in list_shipped() and not Path(path).exists():
         scheme, _, rest = name.rpartition("://")
         kind = f"begins with {scheme}://" if scheme else "has no scheme"
         raise UsageError(
@@ -129,7 +129,7 @@ def load(name: str) -> Workload:
     if mix and mix not in workload.mixes:
         known = suggest(mix, set(workload.mixes)) if workload.mixes else "It has one mix only."
         raise UsageError(f"`{path}` has no mix `{mix}`. {known}")
-    return workload.mixed(mix) if mix else workload
+    return workload.with_mix(mix) if mix else workload
 
 
 def load_with_users(name: str) -> Workload:
@@ -144,7 +144,7 @@ def load_with_users(name: str) -> Workload:
 
 def _read(folder: Path) -> Workload:
     document = Document.read(folder / FILE)
-    document.only({*WORKLOAD_SECTIONS, *ENTRIES, *OPTIONAL_SECTIONS})
+    document.refuse_unknown({*WORKLOAD_SECTIONS, *ENTRIES, *OPTIONAL_SECTIONS})
     parts = {key: _section(document, key, kind, default) for key, (kind, default) in WORKLOAD_SECTIONS.items()}
     optional: dict[str, Any] = {
         key: None if key not in document.content else document.take((key,), kind, document.content[key])
@@ -175,7 +175,7 @@ def _read(folder: Path) -> Workload:
 
 def _section(document: Document, key: str, kind: Any, default: object) -> Any:
     if key not in document.content and default is None:
-        document.problem(
+        document.note_problem(
             (key,), "the section is missing", f"Add [{key}]; docs/reference/workload-file.md lists its keys."
         )
         return None
@@ -186,7 +186,7 @@ def _each(document: Document, key: str, kind: Any) -> dict[str, Any]:
     """Checks every entry of a table of tables on its own, so that one bad entry hides no other."""
     table = document.content.get(key, {})
     if not isinstance(table, dict):
-        document.problem((key,), "must be a table", f"Use [{key}] with entries below it.")
+        document.note_problem((key,), "must be a table", f"Use [{key}] with entries below it.")
         return {}
     taken = {name: document.take((key, name), kind, value) for name, value in table.items()}
     return {name: value for name, value in taken.items() if value is not None}

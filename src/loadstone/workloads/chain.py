@@ -11,7 +11,7 @@ ENDLESS = 1e-9
 """What the rows of a matrix without an end may miss of 1, together."""
 
 
-def visits_of(workload: Workload) -> tuple[dict[str, float], float | None, float | None]:
+def compute_visits(workload: Workload) -> tuple[dict[str, float], float | None, float | None]:
     """Returns the visits of each state a session (a user's time where sessions have no end: then their shares), the
     operations a session, and the share of sessions that end as meant; both None without an end.
     """
@@ -27,19 +27,19 @@ def visits_of(workload: Workload) -> tuple[dict[str, float], float | None, float
     return dict(zip(states, visits.tolist(), strict=True)), float(visits.sum()), float(visits @ ends)
 
 
-def dispersion(workload: Workload) -> dict[str, float]:
+def compute_chain_dispersion(workload: Workload) -> dict[str, float]:
     """Variance of each operation's count by that of independent draws, over a long time: above 1 where pages follow
     themselves, below where they alternate. By the fundamental matrix of the chain (Kemeny and Snell 1960, 4.6.1).
     """
     states, chain, _ = _transitions(workload)
-    visits, per_session, _ = visits_of(workload)
+    visits, per_session, _ = compute_visits(workload)
     count = len(states)
     stationary = np.array([visits[name] for name in states]) / sum(visits.values())
     if per_session is not None:
         chain[:, states.index(str(workload.mix.start))] += 1 - chain.sum(axis=1)  # the next user follows who leaves
     fundamental = np.linalg.inv(np.eye(count) - chain + np.outer(np.ones(count), stationary))
     dispersions = {}
-    operations = [state.operation for state in workload.states().values()]
+    operations = [state.operation for state in workload.list_states().values()]
     for name in workload.operations:
         seen = np.array([float(operation == name) for operation in operations])
         off = seen - stationary @ seen
@@ -51,7 +51,7 @@ def dispersion(workload: Workload) -> dict[str, float]:
 
 def _transitions(workload: Workload) -> tuple[list[str], np.ndarray, np.ndarray]:
     """The states of a matrix, the chances to go from each to each, and those to end as meant; the rest leaves."""
-    states = list(workload.states())
+    states = list(workload.list_states())
     index = {name: index for index, name in enumerate(states)}
     matrix = np.zeros((len(states), len(states)))
     ends = np.zeros(len(states))

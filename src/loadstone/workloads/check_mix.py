@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from loadstone.model.reading import Document, suggest
 from loadstone.model.workload import Workload
 from loadstone.model.workload.mix import END, Mix, MixKind, State
-from loadstone.workloads.templates import check_texts, holes, list_known_names
+from loadstone.workloads.templates import check_texts, list_holes, list_known_names
 
 ROW_SLACK = 1e-9
 """A row of the matrix may pass 1 by this much, for probabilities that binary fractions cannot hold."""
@@ -13,17 +13,17 @@ ROW_SLACK = 1e-9
 
 def check_mix(workload: Workload, document: Document) -> None:
     """Notes every problem of one mix."""
-    mix, states = workload.mix, workload.states()
+    mix, states = workload.mix, workload.list_states()
     known, values = {*workload.operations, *mix.states}, list_known_names(workload)
     all_operations = set(document.content.get("operations", {}))
     for name, state in states.items():
         if name not in mix.states and name not in all_operations:
-            document.problem(_place_of(workload, name), f"unknown state `{name}`", suggest(name, known | {END}))
+            document.note_problem(_place_of(workload, name), f"unknown state `{name}`", suggest(name, known | {END}))
         _check_state(workload, document, name, state, all_operations, values)
     performed = {state.operation for state in states.values()}
     for name in workload.operations if workload.tool is None else ():
         if name not in performed:
-            document.problem(("operations", name), "is never performed", "Name it in the mix, or remove it.")
+            document.note_problem(("operations", name), "is never performed", "Name it in the mix, or remove it.")
     {MixKind.MATRIX: _check_matrix, MixKind.FLAT: _check_flat, MixKind.SEQUENCE: _check_sequence}[mix.kind](
         workload, document
     )
@@ -43,45 +43,47 @@ def _check_state(
 ) -> None:
     if name in workload.mix.states and state.operation not in operations:
         message = f"state `{name}` has the unknown operation `{state.operation}`"
-        document.problem((*workload.mix_section, "states", name), message, suggest(state.operation, operations))
+        document.note_problem((*workload.mix_section, "states", name), message, suggest(state.operation, operations))
     path = (*workload.mix_section, "states", name)
     check_texts(document, path, (*state.set.values(), *state.when), values)
     if workload.mix.kind is not MixKind.SEQUENCE and (state.when or state.repeat > 1):
         field = "when" if state.when else "repeat"
-        document.problem((*path, field), f"`{field}` is valid only in sequences", "Use probabilities in the matrix.")
+        document.note_problem(
+            (*path, field), f"`{field}` is valid only in sequences", "Use probabilities in the matrix."
+        )
     for text in state.when:
         _check_condition(workload, document, (*path, "when"), text)
 
 
 def _check_condition(workload: Workload, document: Document, path: tuple[str, ...], text: str) -> None:
     """It is asked before anything is drawn for the operation."""
-    named = holes(text)
+    named = list_holes(text)
     if not named:
-        document.problem(path, f"`{text}` is constant", "Name a value, such as {basket}.")
+        document.note_problem(path, f"`{text}` is constant", "Name a value, such as {basket}.")
     for value in (workload.values.get(name.partition(".")[0]) for name in named):
         if getattr(value, "redraw", "session") != "session":
             message = f"`{text}` is generated before every operation"
-            document.problem(path, message, 'Use redraw = "session", or an extracted value.')
+            document.note_problem(path, message, 'Use redraw = "session", or an extracted value.')
 
 
 def _check_matrix(workload: Workload, document: Document) -> None:
-    mix, states = workload.mix, workload.states()
+    mix, states = workload.mix, workload.list_states()
     declared = {*mix.states, *document.content.get("operations", {})}
     if mix.start is None or mix.start not in states:
         problem = "start is missing" if mix.start is None else f"start names the unknown state `{mix.start}`"
-        document.problem((*workload.mix_section, "start"), problem, f"Name one of {', '.join(sorted(states))}.")
+        document.note_problem((*workload.mix_section, "start"), problem, f"Name one of {', '.join(sorted(states))}.")
     for name in states:
         row = mix.from_.get(name)
         if row is None and name not in declared:
             continue  # already named as unknown
         if row is None:
             message = f"state `{name}` can be reached but has no row"
-            document.problem(
+            document.note_problem(
                 (*workload.mix_section, "from"), message, f"Add `{name} = {{ ... }}`; {{ end = 1.0 }} ends the session."
             )
         elif sum(row.values()) > 1 + ROW_SLACK:
             message = f"the row sums to {sum(row.values()):.6g}"
-            document.problem(
+            document.note_problem(
                 (*workload.mix_section, "from", name),
                 message,
                 "Rows may sum to 1 at most; the rest of the users leave.",
@@ -90,7 +92,7 @@ def _check_matrix(workload: Workload, document: Document) -> None:
     endless = sorted(_endless(mix, states))
     if endless and len(endless) < len(mix.from_):
         remedy = "Add `end` to a row, or let a row sum to less than 1. Without either in all rows, sessions never end."
-        document.problem((*workload.mix_section, "from"), f"no session ends from {', '.join(endless)}", remedy)
+        document.note_problem((*workload.mix_section, "from"), f"no session ends from {', '.join(endless)}", remedy)
 
 
 def _endless(mix: Mix, states: Iterable[str]) -> set[str]:
@@ -105,17 +107,17 @@ def _endless(mix: Mix, states: Iterable[str]) -> set[str]:
 
 def _check_flat(workload: Workload, document: Document) -> None:
     if not workload.mix.shares:
-        document.problem(
+        document.note_problem(
             (*workload.mix_section, "shares"), "a flat mix needs shares", "Add shares = { state = 1, ... }."
         )
 
 
 def _check_sequence(workload: Workload, document: Document) -> None:
     if not workload.mix.sequence:
-        document.problem(
+        document.note_problem(
             (*workload.mix_section, "sequence"), "a sequence needs its states", 'Add sequence = ["first", "second"].'
         )
-    elif workload.states()[workload.mix.sequence[0]].when:
+    elif workload.list_states()[workload.mix.sequence[0]].when:
         message = "the first of a sequence always comes"
         place = (*workload.mix_section, "states", workload.mix.sequence[0], "when")
-        document.problem(place, message, "Begin with what every user does.")
+        document.note_problem(place, message, "Begin with what every user does.")

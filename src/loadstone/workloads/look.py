@@ -7,14 +7,14 @@ from urllib.parse import SplitResult, urlsplit
 import tomlkit
 
 from loadstone.model.errors import UsageError
-from loadstone.model.target import encoded, without_credentials
-from loadstone.workloads.importers.har import site_of
-from loadstone.workloads.writing import name_of, table_of
+from loadstone.model.target import encode_path, without_credentials
+from loadstone.workloads.importers.har import find_site
+from loadstone.workloads.writing import build_table, name_of
 
 SCHEMES = ("http", "https")
 GOOD_S, TOLERABLE_S = 1.0, 3.0
 """Limits of a look: a guess, which the report calls declared."""
-CODINGS = "gzip, deflate, br, zstd"
+CODINGS_ACCEPTED = "gzip, deflate, br, zstd"
 """As browsers ask for."""
 
 
@@ -38,7 +38,7 @@ def look_at(addresses: Sequence[str]) -> SitePreview:
     """
     parts = [_parts(address) for address in addresses]
     named = (f"{part.scheme}://{part.netloc.lower()}" for part in parts)
-    sites = dict.fromkeys(site_of(name) or name for name in named)
+    sites = dict.fromkeys(find_site(name) or name for name in named)
     if len(sites) > 1:
         raise UsageError(f"The addresses belong to several sites: {', '.join(sites)}. Run one site after another.")
     operations: dict[str, str] = {}
@@ -74,14 +74,14 @@ def _text(name: str, operations: dict[str, str]) -> str:
     document = tomlkit.document()
     title = f"A look at {name}"
     about = "Users open one page each, without a pause; limits are a guess."
-    document["workload"] = table_of({"name": name, "title": title, "about": about})
-    document["pacing"] = table_of({"kind": "think", "mean_s": 0})
-    document["connections"] = table_of({"kept_between_users": True})
-    document["headers"] = table_of({"Accept-Encoding": CODINGS})
-    document["limits"] = table_of({"good_s": GOOD_S, "tolerable_s": TOLERABLE_S})
+    document["workload"] = build_table({"name": name, "title": title, "about": about})
+    document["pacing"] = build_table({"kind": "think", "mean_s": 0})
+    document["connections"] = build_table({"kept_between_users": True})
+    document["headers"] = build_table({"Accept-Encoding": CODINGS_ACCEPTED})
+    document["limits"] = build_table({"good_s": GOOD_S, "tolerable_s": TOLERABLE_S})
     shares = dict.fromkeys(operations, 1)
-    document["mix"] = table_of({"kind": "flat", "shares": shares, "operations_per_session": 1})
+    document["mix"] = build_table({"kind": "flat", "shares": shares, "operations_per_session": 1})
     for operation, path in operations.items():
         document.setdefault("operations", tomlkit.table(is_super_table=True))
-        document["operations"][operation] = table_of({"path": encoded(path)})
+        document["operations"][operation] = build_table({"path": encode_path(path)})
     return tomlkit.dumps(document)

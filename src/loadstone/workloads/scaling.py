@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from loadstone.model.workload import Rows, Workload
 
 
-def rows(workload: Workload, sessions: int) -> dict[str, int]:
+def compute_rows(workload: Workload, sessions: int) -> dict[str, int]:
     """Rows by kind, for a number of sessions."""
     counts: dict[str, int] = {}
     for name, law in workload.data.items():

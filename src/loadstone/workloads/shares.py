@@ -20,7 +20,7 @@ class Shares:
     """Share of sessions that end as their user meant to; the rest leave without a word."""
 
 
-def shares(workload: Workload) -> Shares:
+def compute_shares(workload: Workload) -> Shares:
     """Computes the stationary shares by flow conservation: visits = starts + visits x matrix."""
     visits, per_session, finished = {
         MixKind.MATRIX: _matrix,
@@ -29,7 +29,7 @@ def shares(workload: Workload) -> Shares:
     }[workload.mix.kind](workload)
     total = sum(visits.values())
     operations = dict.fromkeys(workload.operations, 0.0)
-    for name, state in workload.states().items():
+    for name, state in workload.list_states().items():
         operations[state.operation] += visits[name] / total
     unpaused = sum(visits[name] for name in workload.pacing.no_pause_before) / total
     starts = 1 / per_session if per_session else 0.0
@@ -38,7 +38,7 @@ def shares(workload: Workload) -> Shares:
     return Shares(operations, per_session, 1 - unpaused - uncounted, finished)
 
 
-def dispersion(workload: Workload) -> dict[str, float]:
+def compute_dispersion(workload: Workload) -> dict[str, float]:
     """Variance of each operation's count by that of independent draws, over a long time; empty for mixes without a
     matrix.
     """
@@ -46,7 +46,7 @@ def dispersion(workload: Workload) -> dict[str, float]:
         return {}
     from loadstone.workloads import chain
 
-    return chain.dispersion(workload)
+    return chain.compute_chain_dispersion(workload)
 
 
 def _start_unpaused(workload: Workload, visits: dict[str, float]) -> float:
@@ -61,7 +61,7 @@ def _start_unpaused(workload: Workload, visits: dict[str, float]) -> float:
 def _matrix(workload: Workload) -> tuple[dict[str, float], float | None, float | None]:
     from loadstone.workloads import chain
 
-    return chain.visits_of(workload)
+    return chain.compute_visits(workload)
 
 
 def _flat(workload: Workload) -> tuple[dict[str, float], float | None, float | None]:
@@ -71,4 +71,4 @@ def _flat(workload: Workload) -> tuple[dict[str, float], float | None, float | N
 
 def _sequence(workload: Workload) -> tuple[dict[str, float], float, float]:
     sequence = workload.order()
-    return {name: float(sequence.count(name)) for name in workload.states()}, float(len(sequence)), 1.0
+    return {name: float(sequence.count(name)) for name in workload.list_states()}, float(len(sequence)), 1.0

@@ -13,12 +13,12 @@ from loadstone.model.errors import UsageError
 from loadstone.model.files import read_text
 from loadstone.model.reading import Document
 
-MOST_BYTES = 64 << 20
+TABLE_MOST_BYTES = 64 << 20
 """Of one file: all of it goes into the plan."""
-SEPARATORS = (",", ";", "\t", "|")
-NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
+TABLE_SEPARATORS = (",", ";", "\t", "|")
+COLUMN_NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
 """A column's name, which stands in `{table.column}`."""
-REMEDY = "Use a CSV file in the folder of workload.toml. Its first line names the columns, such as user,password."
+TABLE_REMEDY = "Use a CSV file in the folder of workload.toml. Its first line names the columns, such as user,password."
 
 
 def with_tables(document: Document, folder: Path) -> Document:
@@ -36,7 +36,7 @@ def _filled(document: Document, folder: Path, name: str, value: Any) -> Any:
     try:
         columns, rows = _read(_table_file(folder, value["file"]))
     except (OSError, UsageError, ValueError, csv.Error) as error:
-        document.problem(("values", name, "file"), f"`{value['file']}` cannot be read: {error}", REMEDY)
+        document.note_problem(("values", name, "file"), f"`{value['file']}` cannot be read: {error}", TABLE_REMEDY)
         return {**value, "columns": ["unread"], "rows": [["unread"]]}
     return {**value, "columns": columns, "rows": rows}
 
@@ -53,7 +53,7 @@ def _read(file: Path) -> tuple[list[str], list[list[str]]]:
     """Columns and rows; rows and columns without a name that are blank, as spreadsheets leave them, are passed over.
     Raises UsageError, ValueError, csv.Error.
     """
-    rows = [row for row in _cells(*_separator(read_text(file, MOST_BYTES))) if any(cell.strip() for cell in row)]
+    rows = [row for row in _cells(*_separator(read_text(file, TABLE_MOST_BYTES))) if any(cell.strip() for cell in row)]
     if len(rows) < 2:
         raise ValueError("it has no row below its column names")
     names, rows = [name.strip() for name in rows[0]], rows[1:]
@@ -70,7 +70,7 @@ def _read(file: Path) -> tuple[list[str], list[list[str]]]:
         raise ValueError(f"its column {names.index('') + 1} has no name, but values")
     if twice:
         raise ValueError(f"it has the column `{twice[0][:60]}` twice")
-    unfit = next((name for name in names if not re.fullmatch(NAME, name)), None)
+    unfit = next((name for name in names if not re.fullmatch(COLUMN_NAME, name)), None)
     if unfit is not None:
         remedy = "Use letters A to Z, digits, `_` and `-`"
         raise ValueError(f"its column `{unfit[:60]}` is not a valid name in {{table.column}}. {remedy}")
@@ -105,12 +105,12 @@ def _separator(text: str) -> tuple[str, str]:
     if match:
         return match.group(1), text[match.end() :]
     columns: dict[str, int] = {}
-    for separator in SEPARATORS:
+    for separator in TABLE_SEPARATORS:
         try:
             names = next(csv.reader(io.StringIO(text.lstrip(), newline=""), delimiter=separator), [])
         except csv.Error:
             continue
-        if any(names) and all(re.fullmatch(NAME, name.strip()) for name in names if name.strip()):
+        if any(names) and all(re.fullmatch(COLUMN_NAME, name.strip()) for name in names if name.strip()):
             return separator, text
         columns[separator] = len(names)
     return max(columns, key=lambda separator: columns[separator], default=","), text

@@ -14,12 +14,12 @@ TARGET = "target"
 _HOLE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 
 
-def holes(text: str) -> list[str]:
+def list_holes(text: str) -> list[str]:
     """Names of the values a text refers to."""
     return [match.group(1) for match in _HOLE.finditer(text) if match.group(1) is not None]
 
 
-def filled(text: str, known: Mapping[str, str]) -> str:
+def fill_holes(text: str, known: Mapping[str, str]) -> str:
     """A text with these values in place of their holes; all others are left."""
 
     def put(match: re.Match[str]) -> str:
@@ -29,7 +29,7 @@ def filled(text: str, known: Mapping[str, str]) -> str:
     return _HOLE.sub(put, text)
 
 
-def value_names(values: dict[str, Value]) -> Iterable[str]:
+def list_value_names(values: dict[str, Value]) -> Iterable[str]:
     """Names that generators fill: their own, or `name.column` for tables."""
     for name, value in values.items():
         if isinstance(value, TableValues):
@@ -42,7 +42,7 @@ def list_known_names(workload: Workload) -> set[str]:
     """Returns the names that texts of a workload may refer to: generated, extracted from answers, or set."""
     states = workload.mix.states.values() if workload.mix is not None else ()
     set_names = {name for state in states for name in state.set}
-    return {*value_names(workload.values), *list_extracted_names(workload), *set_names}
+    return {*list_value_names(workload.values), *list_extracted_names(workload), *set_names}
 
 
 def list_extracted_names(workload: Workload) -> set[str]:
@@ -57,12 +57,12 @@ def check_texts(document: Document, path: tuple[str, ...], texts: Iterable[str],
     """Notes each text with an unknown name, an unmatched brace or a control character."""
     for text in texts:
         if re.search(r"[{}]", _HOLE.sub("", text)):
-            document.problem(
+            document.note_problem(
                 path, f"`{text}` has an unmatched brace", "Write values as {name} and a literal brace as {{."
             )
         if not text.isprintable():
-            document.problem(path, f"{text!r} has a control character", "Take out the control character.")
-        for name in holes(text):
+            document.note_problem(path, f"{text!r} has a control character", "Take out the control character.")
+        for name in list_holes(text):
             if name not in known:
                 remedy = suggest(name, known) + " Declare values under [values] or extract them. A literal brace is {{."
-                document.problem(path, f"unknown value `{{{name}}}` in `{text}`", remedy)
+                document.note_problem(path, f"unknown value `{{{name}}}` in `{text}`", remedy)

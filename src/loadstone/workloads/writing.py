@@ -11,17 +11,17 @@ LONGEST_NAME = 60
 """Characters of a text that a name is made of."""
 
 
-def table_of(content: Mapping[str, object]) -> tomlkit.items.Table:
+def build_table(content: Mapping[str, object]) -> tomlkit.items.Table:
     """A table with this content."""
     table = tomlkit.table()
     table.update(content)
     return table
 
 
-def written(name: str, content: Mapping[str, object], comment: str = "") -> str:
+def write_table(name: str, content: Mapping[str, object], comment: str = "") -> str:
     """A table with a header as TOML: in time that grows with its length, as that of an editable document does not."""
     header = f"[{'.'.join(tomlkit.key(part).as_string() for part in name.split('.'))}]"
-    return f"{header}{f' # {comment}' if comment else ''}\n{entries(content)}"
+    return f"{header}{f' # {comment}' if comment else ''}\n{write_entries(content)}"
 
 
 def _key(key: str) -> str:
@@ -41,7 +41,7 @@ def _value(value: object) -> str:
             return tomlkit.item(value).as_string()
 
 
-def literal(text: str) -> str:
+def escape_braces(text: str) -> str:
     """Braces of a recorded text are no values."""
     return text.replace("{", "{{").replace("}", "}}")
 
@@ -54,6 +54,6 @@ def name_of(text: str, otherwise: str, prefix: str) -> str:
     return name if name[0].isalpha() and name != END else f"{prefix}_{name}"
 
 
-def entries(content: Mapping[str, object]) -> str:
+def write_entries(content: Mapping[str, object]) -> str:
     """Lines of a table, tables in it inline. It takes time by their number alone, which tomlkit's tables do not."""
     return "".join(f"{_key(key)} = {_value(value)}\n" for key, value in content.items())

@@ -5,14 +5,14 @@ import time
 from pathlib import Path
 
 from loadstone.platforms.vm import accelerator
-from loadstone.platforms.vm.accelerator import found_accelerator
+from loadstone.platforms.vm.accelerator import detect_accelerator
 from loadstone.platforms.vm.settings import Accelerator
 from tests.kvm.checks.check import BOOT_TIMEOUT_S, COLD, Check, Machines, read_argv, run_command
 
 
 async def _without_module(machines: Machines) -> str:
     assert not Path("/dev/kvm").exists()
-    detected = await found_accelerator(Accelerator.AUTO)
+    detected = await detect_accelerator(Accelerator.AUTO)
     assert detected.accelerator is Accelerator.TCG, detected
     return detected.why
 
@@ -21,7 +21,7 @@ async def _probe(machines: Machines) -> str:
     subprocess.run(["modprobe", "kvm-amd"], check=True)
     accelerator.PROBE_TIMEOUT_S = BOOT_TIMEOUT_S
     started = time.monotonic()
-    detected = await found_accelerator(Accelerator.AUTO)
+    detected = await detect_accelerator(Accelerator.AUTO)
     assert detected.accelerator is Accelerator.KVM, detected
     return f"{detected.why}, in {time.monotonic() - started:.1f} s"
 
@@ -38,7 +38,7 @@ async def _processor(machines: Machines) -> str:
     argv = read_argv(machine.pid)
     assert argv[argv.index("-cpu") + 1] == "host", argv
     assert argv[argv.index("-accel") + 1] == "kvm", argv
-    outside = await machine.outside()
+    outside = await machine.read_outside()
     assert outside and outside["exits"] > 0, outside
     return f"-cpu host, boot {machine.facts['boot_s']} s, {outside['exits']} exits, CPU {outside['cpu']}"
 

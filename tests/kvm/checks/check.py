@@ -38,7 +38,7 @@ class Machines:
             maker = await self.stack.enter_async_context(open_maker(LOGS))
             for number, declared in enumerate(settings, 1):
                 spec = read_machine(f"{KVM_MACHINE},{declared}")
-                machine = await maker.machine(f"machine{number}", spec, [PUBLIC], "127.0.0.1")
+                machine = await maker.start_machine(f"machine{number}", spec, [PUBLIC], "127.0.0.1")
                 assert isinstance(machine, VirtualMachine)
                 assert machine.facts["accelerator"] == "kvm", machine.facts
                 self.running[declared] = machine
@@ -63,7 +63,7 @@ async def serve_idle(machine: VirtualMachine) -> Endpoint:
     """Starts the server of heartbeats in a machine; returns where this host reaches it."""
     if "idle" not in machine.services:
         await machine.start("idle", [SERVER, "idle", "--listen", f"0.0.0.0:{IDLE_PORT}"])
-    return await machine.reach(IDLE_PORT)
+    return await machine.find_endpoint(IDLE_PORT)
 
 
 def read_argv(pid: int) -> list[str]:

@@ -41,10 +41,10 @@ async def _vhost(machines: Machines) -> str:
     assert cores == {"1"}, cores
     assert set(threads) == set(machine.companions.values()), machine.companions
     end = await serve_idle(machine)
-    before = await machine.outside()
+    before = await machine.read_outside()
     for _ in range(CONNECTIONS):
         await asyncio.to_thread(read_segment, end.host, end.port)
-    after = await machine.outside()
+    after = await machine.read_outside()
     assert before and after
     used = after["cpu"][VHOST] - before["cpu"][VHOST]
     assert used > 0, after
@@ -69,7 +69,7 @@ async def _raw_disk(machines: Machines) -> str:
     _load_vhost()
     (machine,) = await machines.start(WIDE)
     await machine.write("file", "x" * 100_000)
-    outside = await machine.outside()
+    outside = await machine.read_outside()
     assert outside and outside["disk"]["write_count"] + outside["disk"]["read_count"] > 0, outside
     assert "io" in machine.threads.values()
     assert any('"driver": "raw"' in word and '"aio": "native"' in word for word in read_argv(machine.pid))

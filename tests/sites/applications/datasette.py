@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.program import running
 
@@ -15,7 +15,7 @@ from tests.sites.program import running
 @contextmanager
 def up(fetched: Path, folder: Path) -> Iterator[Application]:
     """With a table of a hundred valves."""
-    log, port = folder / "application.log", free_port()
+    log, port = folder / "application.log", find_free_port()
     with sqlite3.connect(folder / "works.db") as database:
         database.execute("create table valves (id integer primary key, room text)")
         database.executemany("insert into valves values (?, ?)", [(at, f"room {at % 7}") for at in range(100)])

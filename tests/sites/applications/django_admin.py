@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.program import done, running
 
@@ -56,7 +56,7 @@ else:
 @contextmanager
 def up(fetched: Path, folder: Path) -> Iterator[Application]:
     """With one user, `ann`."""
-    program, log, port = folder / "application.py", folder / "application.log", free_port()
+    program, log, port = folder / "application.py", folder / "application.log", find_free_port()
     program.write_text(ADMIN)
     environment = {"APPLICATION_FOLDER": str(folder)}
     done([sys.executable, program, "migrate"], folder, environment)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.program import done, running
 
@@ -19,7 +19,7 @@ HASH = "echo password_hash('granite-and-basalt', PASSWORD_BCRYPT);"
 @contextmanager
 def up(fetched: Path, folder: Path) -> Iterator[Application]:
     """With one user, `ann`, in a copy of what the distribution installed."""
-    site, log, port = folder / "site", folder / "application.log", free_port()
+    site, log, port = folder / "site", folder / "application.log", find_free_port()
     wiki = fetched / "wikis" / "usr/share/dokuwiki"
     kept = fetched / "wikis" / "var/lib/dokuwiki"
     shutil.copytree(wiki, site, ignore=shutil.ignore_patterns(".htaccess", "plugins", "tpl"), symlinks=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.program import done, running
 
@@ -36,7 +36,7 @@ if len(sys.argv) > 2:
 def up(fetched: Path, folder: Path) -> Iterator[Application]:
     """With one user, `ann`."""
     python, program = fetched / "python" / "bin" / "python", folder / "application.py"
-    log, port = folder / "application.log", free_port()
+    log, port = folder / "application.log", find_free_port()
     program.write_text(PROGRAM)
     done([python, program, folder], folder)
     with running([python, "-u", program, folder, str(port)], port, log):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.program import running
 
@@ -16,7 +16,7 @@ JAR = "/usr/share/java/h2.jar"
 @contextmanager
 def up(fetched: Path, folder: Path) -> Iterator[Application]:
     """With an empty database in memory."""
-    log, port = folder / "application.log", free_port()
+    log, port = folder / "application.log", find_free_port()
     words = ["java", "-cp", JAR, "org.h2.tools.Server", "-web", "-webPort", str(port), "-ifNotExists", "-trace"]
     with running([*words, "-baseDir", folder], port, log):
         yield Application(f"http://127.0.0.1:{port}", lines_of(log))

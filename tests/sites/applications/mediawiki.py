@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.program import done, running
 
@@ -14,7 +14,7 @@ from tests.sites.program import done, running
 @contextmanager
 def up(fetched: Path, folder: Path) -> Iterator[Application]:
     """With one user, `Ann`, and its data in a file of SQLite."""
-    wiki, log, port = Path("/usr/share/mediawiki"), folder / "application.log", free_port()
+    wiki, log, port = Path("/usr/share/mediawiki"), folder / "application.log", find_free_port()
     site = f"http://127.0.0.1:{port}"
     words = ["php", wiki / "maintenance/install.php", "--confpath", folder, "--dbtype", "sqlite", "--dbpath", folder]
     words += ["--dbname", "wiki", "--pass", "granite-and-basalt", "--server", site, "--scriptpath", ""]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.program import running
 
@@ -27,7 +27,7 @@ module.exports = {
 @contextmanager
 def up(fetched: Path, folder: Path) -> Iterator[Application]:
     """With one user, `ann`, and no flows."""
-    settings, log, port = folder / "settings.js", folder / "application.log", free_port()
+    settings, log, port = folder / "settings.js", folder / "application.log", find_free_port()
     settings.write_text(SETTINGS)
     (folder / "flows.json").write_text(json.dumps([{"id": "a1b2c3d4e5f60718", "type": "tab", "label": "Valves"}]))
     modules = fetched / "node" / "node_modules"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.database import database_server
 from tests.sites.program import running
@@ -36,7 +36,7 @@ PAUSE_MS = 1500
 @contextmanager
 def up(fetched: Path, folder: Path) -> Iterator[Application]:
     """Starts it beside a database with the user `ann` and one table."""
-    site, log, port = folder / "site", folder / "application.log", free_port()
+    site, log, port = folder / "site", folder / "application.log", find_free_port()
     share = fetched / "phpmyadmin/usr/share"
     shutil.copytree(share / "phpmyadmin", site, ignore=shutil.ignore_patterns("doc", "locale"))
     shutil.copytree(share / "php/data", folder / "data", dirs_exist_ok=True)

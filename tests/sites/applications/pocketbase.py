@@ -10,7 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from tests.sites.contract import Application, Stock, settled
 from tests.sites.program import done, running
 
@@ -23,7 +23,7 @@ WRITTEN_S = 4.0
 @contextmanager
 def up(fetched: Path, folder: Path) -> Iterator[Application]:
     """With one user."""
-    program, log, port = fetched / "go" / "bin" / "base", folder / "application.log", free_port()
+    program, log, port = fetched / "go" / "bin" / "base", folder / "application.log", find_free_port()
     done([program, "superuser", "upsert", *USER, "--dir", folder / "data"], folder)
     words = [program, "serve", "--http", f"127.0.0.1:{port}", "--dir", folder / "data"]
     with running(words, port, log):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.program import done, running
 
@@ -36,7 +36,7 @@ make_server("127.0.0.1", int(sys.argv[2]), application, Server).serve_forever()
 @contextmanager
 def up(fetched: Path, folder: Path) -> Iterator[Application]:
     """With the two users of its demonstration."""
-    home, log, port = folder / "tracker", folder / "application.log", free_port()
+    home, log, port = folder / "tracker", folder / "application.log", find_free_port()
     done([sys.executable, "-c", INSTALL, home, str(port)], folder)
     with running([sys.executable, "-u", "-c", SERVE, home, str(port)], port, log):
         yield Application(f"http://127.0.0.1:{port}", lines_of(log))

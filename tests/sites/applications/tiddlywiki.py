@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from tests.sites.contract import Application, Stock, settled
 from tests.sites.program import done, running
 
@@ -18,7 +18,7 @@ PATH = re.compile(r'^Request path: .*"path":"([^"]*)"', re.MULTILINE)
 def up(fetched: Path, folder: Path) -> Iterator[Application]:
     """With its server's edition."""
     program = fetched / "node" / "node_modules" / "tiddlywiki" / "tiddlywiki.js"
-    log, port = folder / "application.log", free_port()
+    log, port = folder / "application.log", find_free_port()
     done(["node", program, folder / "wiki", "--init", "server"], folder)
     words = ["node", program, folder / "wiki", "--listen", f"port={port}", "debug-level=debug"]
     with running(words, port, log):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.database import database_server
 from tests.sites.program import done, running
@@ -48,7 +48,7 @@ OPTIONS = ["-d", "opcache.enable_cli=1", "-d", "sendmail_path=/bin/true"]
 @contextmanager
 def up(fetched: Path, folder: Path) -> Iterator[Application]:
     """Starts it with the user `ann` and two posts in a database of its own."""
-    site, log, port = folder / "site", folder / "application.log", free_port()
+    site, log, port = folder / "site", folder / "application.log", find_free_port()
     address = f"http://127.0.0.1:{port}"
     ignored = shutil.ignore_patterns(".htaccess", "wp-config.php")
     shutil.copytree(fetched / "wordpress/usr/share/wordpress", site, ignore=ignored)

@@ -153,7 +153,7 @@ HEAVY = {"scipy.stats", "scipy.optimize", "pandas", "pyarrow", "ray", "vl_conver
     ],
 )
 def test_a_command_loads_what_it_needs_alone(called: str, unneeded: set[str]) -> None:
-    load = "whole_program()" if called == "whole" else f"program_for([{called!r}])"
+    load = "build_program()" if called == "whole" else f"build_program_for([{called!r}])"
     program = (
         f"import sys; from loadstone.cli.main import *; {load}; sys.exit(', '.join({unneeded} & set(sys.modules)) or 0)"
     )

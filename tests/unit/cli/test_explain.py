@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from typer.testing import CliRunner
 
 from loadstone.cli.explain import count_broken
-from loadstone.cli.main import whole_program
+from loadstone.cli.main import build_program
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 from loadstone.model.records.verdict import IterationVerdict, ResultVerdict, Verdict, WorkloadVerdict
 from loadstone.store.documents import write_document
@@ -32,7 +32,7 @@ def make_study(folder: Path, runs: list[tuple[Check, ...]]) -> Path:
 
 
 def explain(*argv: str) -> Any:
-    return CliRunner().invoke(whole_program(), ["explain", *argv])
+    return CliRunner().invoke(build_program(), ["explain", *argv])
 
 
 def test_rules_that_make_runs_invalid_come_first_then_the_most_frequent() -> None:

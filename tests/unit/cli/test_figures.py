@@ -4,7 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
-from loadstone.cli.figures import lines
+from loadstone.cli.figures import format_lines
 from loadstone.model.figures import NO_CONNECTIONS, IterationFigures
 from loadstone.model.records.result import WorkloadResult
 from tests.records import iteration, operation
@@ -12,7 +12,7 @@ from tests.records import iteration, operation
 
 def told(*figures: IterationFigures) -> list[str]:
     made = [SimpleNamespace(number=number, figures=one) for number, one in enumerate(figures, 1)]
-    return list(lines(cast(WorkloadResult, SimpleNamespace(iterations=made))))
+    return list(format_lines(cast(WorkloadResult, SimpleNamespace(iterations=made))))
 
 
 def test_rate_percentiles_errors_and_the_slowest() -> None:

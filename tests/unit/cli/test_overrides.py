@@ -11,8 +11,8 @@ import typer.main
 
 from loadstone.cli import run, study
 from loadstone.cli.exits import Exit
-from loadstone.cli.main import main, whole_program
-from loadstone.cli.overrides import overrides_of
+from loadstone.cli.main import build_program, main
+from loadstone.cli.overrides import list_overrides
 from loadstone.cli.section_options import OptionPlace, PlacedOption
 from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import UsageError
@@ -22,10 +22,10 @@ from loadstone.model.system import Clock, Reference
 from loadstone.model.workload import WEB_NEEDS
 from loadstone.run.spec import RunSpec
 from loadstone.study.declaration import Declaration
-from loadstone.study.registry import study_kinds
+from loadstone.study.registry import list_study_kinds
 from loadstone.study.resolve import resolve
 from loadstone.telemetry import otlp
-from loadstone.testbed.machines import machines_of
+from loadstone.testbed.machines import list_machines
 
 FILE = """
 [study]
@@ -209,7 +209,7 @@ QUESTIONS = {
     "suite": "",
 }
 COMMANDS = ("run", *QUESTIONS)
-PROGRAM: Any = typer.main.get_command(whole_program())
+PROGRAM: Any = typer.main.get_command(build_program())
 
 
 def options_of(command: str) -> dict[str, str]:
@@ -235,7 +235,7 @@ EVERY_OPTION = [
 
 def test_every_option_has_words_to_be_tried_with() -> None:
     assert {name for _, name, _ in EVERY_OPTION} == set(SAMPLES)
-    assert {name for name, kind in study_kinds().items() if kind.help} == set(QUESTIONS)
+    assert {name for name, kind in list_study_kinds().items() if kind.help} == set(QUESTIONS)
 
 
 def declare(folder: Path, command: str) -> None:
@@ -284,9 +284,9 @@ def test_each_option_beside_a_file_is_in_force_and_disclosed(
 
 def test_an_option_without_a_place_is_refused_beside_a_file() -> None:
     context = PROGRAM.commands["run"].make_context("run", ["study.toml", "--name", "new"])
-    assert overrides_of(context, [PlacedOption("seed", 1, None), PlacedOption("name", "new", OptionPlace())]) == []
+    assert list_overrides(context, [PlacedOption("seed", 1, None), PlacedOption("name", "new", OptionPlace())]) == []
     with pytest.raises(UsageError, match="--name cannot be combined with a study file"):
-        overrides_of(context, [PlacedOption("name", "new", None)])
+        list_overrides(context, [PlacedOption("name", "new", None)])
 
 
 @pytest.mark.parametrize("name", OF_A_CALL)
@@ -356,7 +356,7 @@ def test_settings_of_single_machines_beside_a_file_are_in_force_and_disclosed(
     assert changed.placement.roles["1.web"] == {"pin": "0", "cpus": "1"}
     assert changed.placement.roles["db"] == {"pin": "1"}
     assert spec.notes["overridden: machines.web.memory"] == "700 by --machine; in the file: 300"
-    assert machines_of(spec.system, spec.placement, WEB_NEEDS)["web"].memory == 700  # type: ignore[arg-type]
+    assert list_machines(spec.system, spec.placement, WEB_NEEDS)["web"].memory == 700  # type: ignore[arg-type]
 
 
 CHOSEN = {
@@ -476,7 +476,7 @@ def test_a_setting_of_a_program_replaces_that_of_the_file_alone(tmp_path: Path, 
     }
     assert spec.notes["overridden: set.php.children"] == "50 by --set; in the file: 5"
     assert spec.notes["overridden: set.apache.event.start"] == "3 by --set; in the file: none"
-    assert spec.system.disclosed()["set"] == (
+    assert spec.system.disclose()["set"] == (
         "php.waiting=100, php.children=50, apache.event.max=300, apache.event.start=3"
     )
 

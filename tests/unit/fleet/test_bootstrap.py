@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.fleet.bootstrap import STARTED, _hand_over, _start, end
-from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY, TOKEN, Keys
+from loadstone.fleet.cluster import CLUSTER_AUTHORITY, CLUSTER_CERTIFICATE, CLUSTER_KEY, TOKEN, Keys
 from loadstone.fleet.remote_shell import Shell
 from loadstone.host.identity import is_still, start_of
 
@@ -56,7 +56,7 @@ def test_a_node_is_started_once_and_ended_with_all_that_it_started(folder: Path,
     ray = programs / "ray"
     ray.write_text("#!/bin/sh\nsleep 600 &\necho $! > left\nsleep 600 &\necho Ray runtime started\nwait\n")
     ray.chmod(0o700)
-    for name in (TOKEN, AUTHORITY, CERTIFICATE, KEY):
+    for name in (TOKEN, CLUSTER_AUTHORITY, CLUSTER_CERTIFICATE, CLUSTER_KEY):
         (folder / name).write_text("0" * 64)
         (folder / name).chmod(0o600)
     keys = Keys(folder)
@@ -107,7 +107,7 @@ def test_what_a_dead_node_left_is_ended_and_strangers_are_not(is_ours: bool, mar
     others = folder.with_name("others")
     others.mkdir()
     at = folder if is_ours else others
-    told = {"RAY_TLS_SERVER_KEY": f"{at}/{KEY}"} if mark == "keys" else {}
+    told = {"RAY_TLS_SERVER_KEY": f"{at}/{CLUSTER_KEY}"} if mark == "keys" else {}
     words = ["sh", "-c", "sleep 600 > /dev/null & echo $!"]  # its leader ends at once
     with subprocess.Popen(
         words,
@@ -147,7 +147,7 @@ def test_keys_that_are_handed_over_are_private_whatever_was_there(tmp_path: Path
     ours, there = tmp_path / "ours", tmp_path / "there"
     for folder, text in ((ours, "new"), (there, "old")):
         folder.mkdir()
-        for name in (TOKEN, AUTHORITY, CERTIFICATE, KEY):
+        for name in (TOKEN, CLUSTER_AUTHORITY, CLUSTER_CERTIFICATE, CLUSTER_KEY):
             (folder / name).write_text(text)
             (folder / name).chmod(0o644)
     asyncio.run(_hand_over(HERE, Keys(ours), Keys(there)))

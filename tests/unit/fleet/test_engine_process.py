@@ -9,7 +9,7 @@ import pytest
 
 from loadstone.fleet.contract import FleetError, FoundHost, HostLostError
 from loadstone.fleet.engine_process import ProcessFleet
-from loadstone.fleet.messages import document_of
+from loadstone.fleet.messages import write_message
 from loadstone.fleet.requests import Beat
 
 ENGINE = """
@@ -20,7 +20,7 @@ from loadstone.fleet.messages import read
 from loadstone.fleet.requests import HOST_REQUESTS
 
 class Engine:
-    async def found(self):
+    async def list_hosts(self):
         return {"s1": FoundHost(True, "10.0.0.2", "512 MiB")}
 
     async def reserve(self, names):
@@ -64,13 +64,13 @@ def on(what: Callable[[ProcessFleet], Awaitable[None]]) -> None:
 
 def test_an_engine_finds_takes_and_asks_hosts() -> None:
     async def check(fleet: ProcessFleet) -> None:
-        assert await fleet.found() == {"s1": FoundHost(True, "10.0.0.2", "512 MiB")}
+        assert await fleet.list_hosts() == {"s1": FoundHost(True, "10.0.0.2", "512 MiB")}
         await fleet.reserve(["s1", "slow"])
-        slow = asyncio.create_task(fleet.ask("slow", document_of(Beat()), 0.5))
-        assert await fleet.ask("s1", document_of(Beat()), 30) == {"kind": "beat", "name": "s1"}
+        slow = asyncio.create_task(fleet.ask("slow", write_message(Beat()), 0.5))
+        assert await fleet.ask("s1", write_message(Beat()), 30) == {"kind": "beat", "name": "s1"}
         with pytest.raises(HostLostError, match=r"slow did not answer within 0\.5 s"):
             await slow
-        assert await fleet.failure() == ""
+        assert await fleet.describe_failure() == ""
 
     on(check)
 
@@ -80,7 +80,7 @@ def test_errors_of_an_engine_are_raised_here() -> None:
         with pytest.raises(FleetError, match="RuntimeError: out of order"):
             await fleet.reserve(["broken"])
         with pytest.raises(HostLostError, match="the host s2 is not reserved"):
-            await fleet.ask("s2", document_of(Beat()), 30)
+            await fleet.ask("s2", write_message(Beat()), 30)
         with pytest.raises(FleetError, match="broken does not know `sing`"):
             await fleet.ask("broken", {"kind": "sing"}, 30)
 
@@ -89,12 +89,12 @@ def test_errors_of_an_engine_are_raised_here() -> None:
 
 def test_an_engine_that_ended_has_lost_all_hosts() -> None:
     async def check(fleet: ProcessFleet) -> None:
-        await fleet.found()
+        await fleet.list_hosts()
         assert fleet.process is not None
         fleet.process.kill()
         await fleet.process.wait()
-        assert await fleet.failure() == "the engine of the fleet ended with code -9"
+        assert await fleet.describe_failure() == "the engine of the fleet ended with code -9"
         with pytest.raises(HostLostError, match="ended with code -9"):
-            await fleet.found()
+            await fleet.list_hosts()
 
     on(check)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY
+from loadstone.fleet.cluster import CLUSTER_AUTHORITY, CLUSTER_CERTIFICATE, CLUSTER_KEY
 from loadstone.fleet.contract import FleetError
 from loadstone.fleet.messages import carry_out
 from loadstone.fleet.pairs.half import HostedHalf
@@ -66,9 +66,9 @@ def test_credentials_are_this_users_alone(tmp_path: Path) -> None:
         await carry_out(InstallCredentials("certificate", "key", "authority"), half)
         files = {file.name: (file.read_text(), file.stat().st_mode & 0o777) for file in half.folder.iterdir()}
         assert files == {
-            CERTIFICATE: ("certificate", 0o600),
-            KEY: ("key", 0o600),
-            AUTHORITY: ("authority", 0o600),
+            CLUSTER_CERTIFICATE: ("certificate", 0o600),
+            CLUSTER_KEY: ("key", 0o600),
+            CLUSTER_AUTHORITY: ("authority", 0o600),
         }
         assert half.folder.stat().st_mode & 0o777 == 0o700
 

@@ -13,7 +13,7 @@ from loadstone.fleet import messages
 from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.engine_process import Engine, ForEngine
 from loadstone.fleet.hosted import HostedMachine
-from loadstone.fleet.messages import FleetMessage, answer_of, carry_out, document_of, read, serve
+from loadstone.fleet.messages import FleetMessage, answer_of, carry_out, read, serve, write_message
 from loadstone.fleet.pairs.half import HostedHalf, HostedSide
 from loadstone.fleet.pairs.requests import AskSide, ForHalf, ForSide, InstallCredentials, SendSignal, StartAgent
 from loadstone.fleet.requests import (
@@ -87,7 +87,7 @@ def alternatives(hint: Any) -> set[Any]:
     ],
 )
 def test_a_message_arrives_as_it_was_sent(message: FleetMessage[Any]) -> None:
-    assert read(HOST_REQUESTS, document_of(message), "s1") == message
+    assert read(HOST_REQUESTS, write_message(message), "s1") == message
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,9 @@ def test_what_is_secret_in_a_message_is_in_no_error() -> None:
 def test_answers_are_validated_too() -> None:
     assert ReachPort(80).read_answer({"host": "10.0.0.4", "port": 80}) == Endpoint("10.0.0.4", 80)
     assert WriteFile("a", "b").read_answer(None) is None
-    with pytest.raises(FleetError, match="The answer to `reach` is not valid: cannot read `port`: field required"):
+    with pytest.raises(
+        FleetError, match="The answer to `find_endpoint` is not valid: cannot read `port`: field required"
+    ):
         ReachPort(80).read_answer({"host": "10.0.0.4"})
 
 
@@ -145,7 +147,7 @@ class Shelf:
         """Writes it down."""
         self.written.append(f"{name}: {text}")
 
-    async def reach(self, port: int) -> Endpoint:
+    async def find_endpoint(self, port: int) -> Endpoint:
         """Has only so many ports."""
         if port > 9:
             raise PlatformError(f"There is no port {port}.")
@@ -155,7 +157,7 @@ class Shelf:
 class Cover:
     """Carries out one of them otherwise."""
 
-    async def reach(self, port: int) -> Endpoint:
+    async def find_endpoint(self, port: int) -> Endpoint:
         """Elsewhere."""
         return Endpoint("cover", port)
 
@@ -189,7 +191,7 @@ def test_a_stub_sends_its_arguments_as_fields() -> None:
     class Stub:
         """Notes what it sends."""
 
-        write = messages.asks(WriteFile)
+        write = messages.ask_by(WriteFile)
 
         async def ask(self, request: WriteFile) -> str:
             """Sends it nowhere."""

@@ -13,7 +13,7 @@ from loadstone.fleet import open as opening
 from loadstone.fleet import reserved
 from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json
 from loadstone.fleet.dealing import Room
-from loadstone.fleet.open import OpenFleet, open_fleet, size_of
+from loadstone.fleet.open import OpenFleet, compute_size, open_fleet
 from loadstone.fleet.requests import MakeMachine
 from loadstone.host.secrets import join_token
 from loadstone.model.fleet import FleetSpec
@@ -50,7 +50,7 @@ class PaperEngine:
     broken: str = ""
     """Why the engine itself no longer works."""
 
-    async def found(self) -> Mapping[str, FoundHost]:
+    async def list_hosts(self) -> Mapping[str, FoundHost]:
         """Nobody asks."""
         return {}
 
@@ -74,11 +74,11 @@ class PaperEngine:
             "beat": {"drivers": {}, "machines": {}},
             "make_machine": MACHINE,
             "stop_driver": f"the log of {words.get('name')}",
-            "logs": {},
+            "read_logs": {},
         }
         return {**usual, **self.answers}.get(question)
 
-    async def failure(self) -> str:
+    async def describe_failure(self) -> str:
         """As it was arranged."""
         return self.broken
 
@@ -129,11 +129,11 @@ def test_hosts_are_reserved_taken_with_addresses_of_their_own_and_given_back(tmp
     engine = PaperEngine()
 
     async def check(fleet: OpenFleet) -> None:
-        assert (fleet.driver_hosts, list(fleet.dealer.rooms), fleet.dead()) == (("d1", "d2"), ["s1", "s2"], "")
+        assert (fleet.driver_hosts, list(fleet.dealer.rooms), fleet.describe_dead()) == (("d1", "d2"), ["s1", "s2"], "")
 
     use(engine, tmp_path, check)
     order = [what for _, what in engine.asked]
-    assert order == ["reserve", *["take"] * 4, *["logs"] * 4, *["release"] * 5]
+    assert order == ["reserve", *["take"] * 4, *["read_logs"] * 4, *["release"] * 5]
     assert engine.asked[-1] == ("", "release"), "the engine last"
     assert len({engine.words[name, "take"]["block"] for name in ROLES}) == 4
 
@@ -175,8 +175,10 @@ def test_a_host_that_falls_silent_is_lost_and_asked_nothing_more(tmp_path: Path)
 
     async def check(fleet: OpenFleet) -> None:
         engine.failures["s1", "beat"] = "no answer"
-        await until(fleet.dead)
-        assert fleet.dead().startswith("the host s1 was lost at ") and fleet.dead().endswith(": no answer")
+        await until(fleet.describe_dead)
+        assert fleet.describe_dead().startswith("the host s1 was lost at ") and fleet.describe_dead().endswith(
+            ": no answer"
+        )
         before = list(engine.asked)
         with pytest.raises(HostLostError, match="the host s1 was lost"):
             await fleet.hosts["s1"].ask(MakeMachine("web", {}, []), 1)
@@ -191,8 +193,8 @@ def test_an_engine_that_fails_loses_all_hosts_for_one_reason(tmp_path: Path) -> 
 
     async def check(fleet: OpenFleet) -> None:
         engine.broken = "the head is gone"
-        await until(fleet.dead)
-        assert fleet.dead() == "the hosts d1, d2, s1, s2 were lost: the head is gone"
+        await until(fleet.describe_dead)
+        assert fleet.describe_dead() == "the hosts d1, d2, s1, s2 were lost: the head is gone"
 
     use(engine, tmp_path, check)
     assert engine.asked_of("release") == [""]
@@ -203,9 +205,9 @@ def test_a_driver_that_ends_badly_is_named_and_one_that_is_done_is_not(tmp_path:
     engine = PaperEngine(answers={"beat": {"drivers": drivers, "machines": {}}})
 
     async def check(fleet: OpenFleet) -> None:
-        await until(lambda: fleet.dead().count("run-d") == 4)
-        assert "the driver run-d on d1 (code 1)" in fleet.dead()
-        assert "old" not in fleet.dead()
+        await until(lambda: fleet.describe_dead().count("run-d") == 4)
+        assert "the driver run-d on d1 (code 1)" in fleet.describe_dead()
+        assert "old" not in fleet.describe_dead()
 
     use(engine, tmp_path, check)
 
@@ -215,7 +217,7 @@ def test_drivers_join_on_their_hosts_and_their_logs_are_kept_when_the_run_fails(
 
     async def drive(fleet: OpenFleet) -> None:
         with pytest.raises(RuntimeError):
-            async with fleet.driving("job", "10.0.0.2:7000", ("d1", "d2")):
+            async with fleet.start_drivers("job", "10.0.0.2:7000", ("d1", "d2")):
                 assert engine.asked_of("start_driver") == ["d1", "d2"] and not engine.asked_of("stop_driver")
                 raise RuntimeError
 
@@ -231,7 +233,7 @@ def test_a_driver_that_does_not_start_stops_the_others(tmp_path: Path) -> None:
 
     async def drive(fleet: OpenFleet) -> None:
         with pytest.raises(FleetError, match="no such program"):
-            async with fleet.driving("job", "10.0.0.2:7000", ("d1", "d2")):
+            async with fleet.start_drivers("job", "10.0.0.2:7000", ("d1", "d2")):
                 raise AssertionError("all drive")
 
     use(engine, tmp_path, drive)
@@ -241,13 +243,13 @@ def test_a_driver_that_does_not_start_stops_the_others(tmp_path: Path) -> None:
 def test_drivers_are_called_by_their_hosts(tmp_path: Path) -> None:
     async def check(fleet: OpenFleet) -> None:
         said = "the driver at 10.0.0.3:41000 left; the driver at 10.0.0.4:41000 did not; the driver at 10.0.0.33:1"
-        assert fleet.named(said) == said.replace("at 10.0.0.3:41000", "on d2")
+        assert fleet.name_hosts_in(said) == said.replace("at 10.0.0.3:41000", "on d2")
 
     use(PaperEngine(), tmp_path, check)
 
 
 def test_logs_come_from_hosts_that_are_there_and_stay_in_their_folder(tmp_path: Path) -> None:
-    engine = PaperEngine(answers={"logs": {"../../web.log": "started"}})
+    engine = PaperEngine(answers={"read_logs": {"../../web.log": "started"}})
 
     async def lose(fleet: OpenFleet) -> None:
         fleet.hosts["s2"].lose("cut")
@@ -309,9 +311,9 @@ def test_packed_machines_fill_the_room_that_a_host_told_of_or_was_declared_with(
 
 
 def test_a_process_takes_no_memory_of_its_host_and_only_the_cores_it_keeps_to() -> None:
-    assert size_of(read_machine("platform=process")) == Room(0, 0)
-    assert size_of(read_machine("platform=process,cpus=2")) == Room(2, 0)
-    assert size_of(read_machine("platform=vm,memory=900")) == Room(1, 900)
+    assert compute_size(read_machine("platform=process")) == Room(0, 0)
+    assert compute_size(read_machine("platform=process,cpus=2")) == Room(2, 0)
+    assert compute_size(read_machine("platform=vm,memory=900")) == Room(1, 900)
 
 
 def test_a_machine_is_made_by_its_host_and_heard_of_with_each_beat(tmp_path: Path) -> None:
@@ -319,7 +321,7 @@ def test_a_machine_is_made_by_its_host_and_heard_of_with_each_beat(tmp_path: Pat
 
     async def check(fleet: OpenFleet) -> None:
         async with open_testbed(tmp_path, fleet) as base:
-            made = await base.machine("web", read_machine("host=s2,cpus=2"), (PRIVATE, PUBLIC))
+            made = await base.start_machine("web", read_machine("host=s2,cpus=2"), (PRIVATE, PUBLIC))
             assert engine.asked_of("make_machine") == ["s2"]
             asked = engine.words["s2", "make_machine"]
             assert asked == {"name": "web", "machine": {"cpus": 2}, "networks": [PUBLIC, PRIVATE]}
@@ -337,7 +339,7 @@ def test_other_hosts_are_shown_the_way_to_a_hosts_machines_once(tmp_path: Path) 
     async def check(fleet: OpenFleet) -> None:
         fleet.own_address = fleet.hosts["s1"].spec.address  # this machine is that host: it knows the way
         for _ in range(2):
-            await fleet.lead_to(fleet.hosts["s1"], None)  # type: ignore[arg-type]
+            await fleet.add_routes(fleet.hosts["s1"], None)  # type: ignore[arg-type]
 
     use(engine, tmp_path, check)
     assert engine.asked_of("add_route") == ["d1", "d2", "s2"]

@@ -11,13 +11,13 @@ from loadstone.fleet.contract import FleetError
 from loadstone.fleet.dealing import Dealer, Room
 from loadstone.fleet.fake import FakeFleet
 from loadstone.fleet.open import OpenFleet
-from loadstone.fleet.pairs.carrying import HOLE, PIECE, fetched, offered
+from loadstone.fleet.pairs.carrying import CARRIED_PIECE_BYTES, HOLE, fetch_file, offer_file
 from loadstone.fleet.pairs.requests import HalfFacts
 from loadstone.fleet.pairs.spread import SpreadPair, advise
 from loadstone.fleet.reserved import FleetHost
-from loadstone.fleet.routes import block_of, wide_block
+from loadstone.fleet.routes import compute_block, compute_wide_block
 from loadstone.model.fleet import Dealing, FleetSpec, HostSpec
-from loadstone.platforms.fabric import Member, WideNetwork, mac_of
+from loadstone.platforms.fabric import Member, WideNetwork, compute_mac
 from loadstone.platforms.pair.command import RemotePeer
 from loadstone.platforms.registry import read_machine
 from loadstone.services import reference
@@ -133,20 +133,20 @@ def test_packed_halves_go_where_there_is_room() -> None:
 def test_what_is_for_all_of_a_wide_network_goes_to_hosts_with_sides_alone() -> None:
     lab, driver, first, second = (Member(number, f"10.0.0.{number}", number > 2) for number in (1, 2, 3, 4))
     wide = WideNetwork("wide", IPv4Network("10.207.192.0/24"), 7, (lab, driver, first, second))
-    assert wide.peers(driver) == (first, second)
-    assert wide.peers(first) == (lab, driver, second)
-    assert wide.address(driver) == "10.207.192.2" and mac_of(wide.address(driver)) == "52:54:0a:cf:c0:02"
+    assert wide.list_peers(driver) == (first, second)
+    assert wide.list_peers(first) == (lab, driver, second)
+    assert wide.get_address(driver) == "10.207.192.2" and compute_mac(wide.get_address(driver)) == "52:54:0a:cf:c0:02"
 
 
 def test_no_hosts_machines_have_addresses_of_wide_networks() -> None:
-    assert wide_block() == IPv4Network("10.207.192.0/18")
-    assert not any(block_of(number).overlaps(wide_block()) for number in range(31))
+    assert compute_wide_block() == IPv4Network("10.207.192.0/18")
+    assert not any(compute_block(number).overlaps(compute_wide_block()) for number in range(31))
 
 
 def papers(folder: Path) -> RemotePeer:
     """A host's, of an authority of its own."""
     folder.mkdir()
-    files = reference.certificate(["127.0.0.1"])
+    files = reference.create_certificate(["127.0.0.1"])
     for name, text in files.items():
         (folder / name).write_text(text)
     places = (folder / name for name in ("server.pem", "server-key.pem", "authority.pem"))
@@ -155,26 +155,26 @@ def papers(folder: Path) -> RemotePeer:
 
 def test_files_come_whole_with_their_holes_and_to_the_pairs_own_hosts_alone(tmp_path: Path) -> None:
     ours, strangers = papers(tmp_path / "ours"), papers(tmp_path / "strangers")
-    content = b"state" * 100_000 + bytes(3 * PIECE) + b"end"
+    content = b"state" * 100_000 + bytes(3 * CARRIED_PIECE_BYTES) + b"end"
     source, into = tmp_path / "source", tmp_path / "into"
     source.write_bytes(content)
 
     async def carry() -> None:
-        async with offered(source, ours) as port:
-            await fetched(into, "127.0.0.1", port, ours)
+        async with offer_file(source, ours) as port:
+            await fetch_file(into, "127.0.0.1", port, ours)
             with pytest.raises(FleetError, match="could not be copied"):
-                await fetched(tmp_path / "stolen", "127.0.0.1", port, strangers)
+                await fetch_file(tmp_path / "stolen", "127.0.0.1", port, strangers)
             without = ssl.create_default_context(cafile=str(ours.authority))
             reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=without)
             with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
                 await reader.readexactly(8)
             writer.close()
         with pytest.raises(FleetError, match="could not be copied"):
-            await fetched(tmp_path / "late", "127.0.0.1", port, ours)
+            await fetch_file(tmp_path / "late", "127.0.0.1", port, ours)
 
     asyncio.run(carry())
     assert into.read_bytes() == content
-    assert into.stat().st_blocks * 512 < len(content) - 2 * PIECE + 4 * HOLE
+    assert into.stat().st_blocks * 512 < len(content) - 2 * CARRIED_PIECE_BYTES + 4 * HOLE
     assert not (tmp_path / "stolen").exists() and not (tmp_path / "late").exists()
 
 

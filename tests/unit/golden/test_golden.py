@@ -19,13 +19,13 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from loadstone.cli import screen
 from loadstone.cli.main import main
-from loadstone.report.build import Format, render_folder, trusted
-from loadstone.report.section import ReportContext, result_blocks, shipped_sections
-from loadstone.report.study import render_study, study_blocks
+from loadstone.report.build import Format, check_trust, render_folder
+from loadstone.report.section import ReportContext, list_shipped_sections, render_result_blocks
+from loadstone.report.study import render_study, render_study_blocks
 from loadstone.store.folder import seal_of
 from loadstone.store.read import read_result
 from loadstone.store.study import read_answer, read_study_manifest
-from loadstone.study.registry import kind_of
+from loadstone.study.registry import get_kind
 from tests.places import DATA
 from tests.unit.golden.text import text_of
 
@@ -65,16 +65,16 @@ def held(snapshot: SnapshotAssertion, text: str, ending: str) -> None:
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_result_is_told_as_it_was(results: Path, name: str, snapshot: SnapshotAssertion) -> None:
     seal = seal_of(results / name)
-    result, note = trusted(read_result(results / name), seal)
-    blocks = result_blocks(ReportContext(result, seal, True, note), shipped_sections())
+    result, note = check_trust(read_result(results / name), seal)
+    blocks = render_result_blocks(ReportContext(result, seal, True, note), list_shipped_sections())
     held(snapshot, text_of(list(blocks)), "txt")
 
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_is_told_as_it_was(results: Path, name: str, snapshot: SnapshotAssertion) -> None:
     manifest = read_study_manifest(results / name)
-    kind = kind_of(manifest.kind)
-    blocks = study_blocks(manifest, kind, read_answer(results / name, kind.adapter), has_pictures=True)
+    kind = get_kind(manifest.kind)
+    blocks = render_study_blocks(manifest, kind, read_answer(results / name, kind.adapter), has_pictures=True)
     held(snapshot, text_of(list(blocks)), "txt")
 
 
@@ -128,7 +128,7 @@ def test_a_results_document_has_its_figures(results: Path) -> None:
 
 def test_a_studys_document_has_its_figures(results: Path) -> None:
     document = json.loads(render_study(results / "compare", Format.JSON))
-    answer = read_answer(results / "compare", kind_of("compare").adapter)
+    answer = read_answer(results / "compare", get_kind("compare").adapter)
     runs = document["answer"]["runs"]
     assert [run["request"]["key"] for run in runs] == [run.request.key for run in answer.runs]
     assert [run["metrics"] for run in runs] == [dict(run.metrics) for run in answer.runs]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.host.cache import cache_folder
+from loadstone.host.cache import find_cache_folder
 from loadstone.model.errors import PlatformError
 
 
@@ -19,11 +19,11 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_named_folder_goes_before_that_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert cache_folder() == tmp_path / ".cache/loadstone"
+    assert find_cache_folder() == tmp_path / ".cache/loadstone"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert cache_folder() == tmp_path / "xdg/loadstone"
+    assert find_cache_folder() == tmp_path / "xdg/loadstone"
     monkeypatch.setenv("LOADSTONE_CACHE_DIR", "/anywhere")
-    assert cache_folder() == Path("/anywhere")
+    assert find_cache_folder() == Path("/anywhere")
 
 
 def test_a_user_without_a_home_has_a_private_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,17 +31,17 @@ def test_a_user_without_a_home_has_a_private_folder(tmp_path: Path, monkeypatch:
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", nameless)
-    folder = cache_folder()
+    folder = find_cache_folder()
     assert folder == tmp_path / f"loadstone-cache-{os.getuid()}"
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert cache_folder() == folder
+    assert find_cache_folder() == folder
     folder.chmod(0o777)
     with pytest.raises(PlatformError, match="only this user may write to"):
-        cache_folder()
+        find_cache_folder()
 
 
 def test_a_home_that_cannot_be_written_to_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert cache_folder() == tmp_path / f"loadstone-cache-{os.getuid()}"
+    assert find_cache_folder() == tmp_path / f"loadstone-cache-{os.getuid()}"
     monkeypatch.setenv("HOME", "/dev/null/home")
-    assert cache_folder() == tmp_path / f"loadstone-cache-{os.getuid()}"
+    assert find_cache_folder() == tmp_path / f"loadstone-cache-{os.getuid()}"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from loadstone.host import http
-from loadstone.host.http import HttpAnswer, ask, first_line, free_port, get, post
+from loadstone.host.http import HttpAnswer, ask, find_free_port, get, post, read_first_line
 from loadstone.model.errors import PlatformError
 from loadstone.model.target import Endpoint
 
@@ -150,7 +150,7 @@ def test_a_first_line_without_an_end_is_an_error() -> None:
     async def run() -> None:
         async with server(saying(b"x" * 1_000_000)) as at:
             with pytest.raises(OSError, match="64 KiB"):
-                await first_line(at)
+                await read_first_line(at)
 
     asyncio.run(run())
 
@@ -159,13 +159,13 @@ PROCESS_THAT_CHOOSES_ONE_PORT = """
 import sys
 from loadstone.host import http
 http.SERVERS_PORTS = range(int(sys.argv[1]), int(sys.argv[1]) + 1)
-print(http.free_port(), flush=True)
+print(http.find_free_port(), flush=True)
 sys.stdin.read()
 """
 
 
 def test_a_chosen_port_is_reserved_for_its_process_until_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    port = free_port()
+    port = find_free_port()
     http.RESERVATIONS.pop().close()
     command = [sys.executable, "-c", PROCESS_THAT_CHOOSES_ONE_PORT, str(port)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
@@ -173,9 +173,9 @@ def test_a_chosen_port_is_reserved_for_its_process_until_that_ends(monkeypatch: 
         assert other.stdout.readline().strip() == str(port)
         monkeypatch.setattr(http, "SERVERS_PORTS", range(port, port + 1))
         with pytest.raises(PlatformError, match="ports from"):
-            free_port()
+            find_free_port()
         other.communicate()
-    assert free_port() == port
+    assert find_free_port() == port
 
 
 def test_a_port_that_somebody_listens_on_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,13 +183,13 @@ def test_a_port_that_somebody_listens_on_is_not_chosen(monkeypatch: pytest.Monke
         port = listener.getsockname()[1]
         monkeypatch.setattr(http, "SERVERS_PORTS", range(port, port + 1))
         with pytest.raises(PlatformError, match=f"from {port} on is free"):
-            free_port()
+            find_free_port()
 
 
 def test_a_process_holds_the_newest_reservations_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "MOST_RESERVATIONS", 3)
     monkeypatch.setattr(http, "RESERVATIONS", type(http.RESERVATIONS)())
-    ports = [free_port() for _ in range(5)]
+    ports = [find_free_port() for _ in range(5)]
     held = [reservation.getsockname() for reservation in http.RESERVATIONS]
     for reservation in http.RESERVATIONS:
         reservation.close()

@@ -37,22 +37,22 @@ def hidden(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_program_sees_listed_variables_and_no_token() -> None:
-    seen = launch.environment()
+    seen = launch.build_environment()
     assert not set(HIDDEN) & set(seen) and "hidden-value" not in seen.values()
     assert seen["PATH"] == os.environ["PATH"] and seen["LC_NUMERIC"] == "C"
 
 
 def test_no_list_lets_a_token_pass_unless_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "here")
-    assert launch.environment(launch.OF_ENGINE)["RAY_ADDRESS"] == "here"
+    assert launch.build_environment(launch.OF_ENGINE)["RAY_ADDRESS"] == "here"
     for also in (launch.OF_ENGINE, SECRETS, ("*",)):
-        assert not set(SECRETS) & set(launch.environment(also))
-    assert launch.environment(extra={JOIN_TOKEN: "given"})[JOIN_TOKEN] == "given"
+        assert not set(SECRETS) & set(launch.build_environment(also))
+    assert launch.build_environment(extra={JOIN_TOKEN: "given"})[JOIN_TOKEN] == "given"
 
 
 def test_a_token_made_for_drivers_stays_out_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(JOIN_TOKEN)
-    assert join_token() == join_token() and join_token() not in launch.environment().values()
+    assert join_token() == join_token() and join_token() not in launch.build_environment().values()
     assert JOIN_TOKEN not in os.environ
 
 
@@ -66,7 +66,7 @@ def test_what_is_started_has_none_of_them_in_its_environment(tmp_path: Path) -> 
         started = (await process.communicate())[0].decode()
         service = await begin(["sh", "-c", f"{TELL}; echo; cat"], tmp_path / "log", ["service"])
         await service.stop()
-        await PowerCommand(str(script)).watts(0.0)
+        await PowerCommand(str(script)).read_watts(0.0)
         return [started, service.first_line, (tmp_path / "seen").read_text(), launch.run(["sh", "-c", TELL]).stdout]
 
     for text in asyncio.run(told()):

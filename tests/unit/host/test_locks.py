@@ -9,14 +9,14 @@ import threading
 import pytest
 
 from loadstone.host import locks
-from loadstone.host.locks import measuring
+from loadstone.host.locks import hold_measuring_sign
 
 OURS = f"{locks.MEASURING}-{os.getpid()}"
 """Others may measure on this machine while it is tested."""
 OTHER = f"""
 from loadstone.host import locks
 locks.MEASURING = {OURS!r}
-with locks.measuring() as alone:
+with locks.hold_measuring_sign() as alone:
     print(alone)
 """
 
@@ -25,7 +25,7 @@ CHOOSING = """
 import asyncio
 from loadstone.host import locks
 async def choose():
-    async with locks.choosing_addresses():
+    async with locks.lock_addresses():
         print("chosen", flush=True)
         input()
 locks.ADDRESSES = {name!r}
@@ -41,9 +41,9 @@ def another_is_alone() -> bool:
 
 def test_another_process_knows_of_a_measurement_and_of_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "MEASURING", OURS)
-    with measuring():
+    with hold_measuring_sign():
         assert not another_is_alone()
-        with measuring() as second:
+        with hold_measuring_sign() as second:
             assert second  # two runs of one process belong together
         assert not another_is_alone()
 
@@ -55,7 +55,7 @@ def test_both_halves_say_the_same_and_the_sign_stays_until_the_last_one_ends(mon
 
     def first() -> None:
         together.wait()
-        with measuring() as alone:
+        with hold_measuring_sign() as alone:
             said.append(alone)
             together.wait()
         first_ended.set()
@@ -63,7 +63,7 @@ def test_both_halves_say_the_same_and_the_sign_stays_until_the_last_one_ends(mon
     other = threading.Thread(target=first)
     other.start()
     together.wait()
-    with measuring() as alone:
+    with hold_measuring_sign() as alone:
         said.append(alone)
         together.wait()
         first_ended.wait(10)
@@ -80,7 +80,7 @@ def test_addresses_are_chosen_by_one_process_at_a_time_wherever_it_keeps_its_fil
     monkeypatch.setattr(locks, "ADDRESSES_S", 0.1)
 
     async def choose() -> None:
-        async with locks.choosing_addresses():
+        async with locks.lock_addresses():
             pass
 
     command = [sys.executable, "-c", CHOOSING.format(name=locks.ADDRESSES)]

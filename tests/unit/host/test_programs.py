@@ -24,8 +24,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_programs_of_the_demo_are_found(folder: Path) -> None:
-    assert programs.driver() == str(folder / "loadstone-driver")
-    assert programs.server() == str(folder / "loadstone-server")
+    assert programs.find_driver() == str(folder / "loadstone-driver")
+    assert programs.find_server() == str(folder / "loadstone-server")
 
 
 def test_the_machinery_of_pairs_that_the_demo_left_out_says_how_to_get_it(folder: Path) -> None:
@@ -36,11 +36,11 @@ def test_the_machinery_of_pairs_that_the_demo_left_out_says_how_to_get_it(folder
 def test_the_library_of_pairs_is_found_beside_the_programs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(PlatformError, match=f"library for pairs is not installed. {REMEDY}"):
-        programs.preload()
+        programs.find_preload()
     (folder / programs.PRELOAD).touch()
-    assert programs.preload() == str(folder / programs.PRELOAD)
+    assert programs.find_preload() == str(folder / programs.PRELOAD)
 
 
 def test_a_server_that_needs_libraries_is_refused_for_machines_without_them(folder: Path) -> None:
     with pytest.raises(PlatformError, match=f"loadstone-server is linked dynamically .* {REMEDY}"):
-        programs.standalone_server()
+        programs.find_standalone_server()

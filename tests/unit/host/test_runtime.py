@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.host.runtime import private_folder, temporary_folder
+from loadstone.host.runtime import make_private_folder, make_temporary_folder
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.journal import reap
 
@@ -20,7 +20,7 @@ def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_folder_is_there_for_its_block_alone(runtime: Path) -> None:
-    with temporary_folder("try") as folder:
+    with make_temporary_folder("try") as folder:
         (folder / "file").touch()
         assert reap() == [] and (folder / "file").exists(), "its process lives"
         assert folder.stat().st_mode & 0o077 == 0 or folder.parent.stat().st_mode & 0o077 == 0
@@ -34,21 +34,21 @@ def test_a_machine_without_a_folder_for_temporary_files_is_explained(monkeypatch
     monkeypatch.delenv("LOADSTONE_RUNTIME_DIR")
     monkeypatch.setattr(tempfile, "gettempdir", refuse)
     with pytest.raises(PlatformError, match=r"No usable temporary directory .* Mount a writable folder at /tmp"):
-        private_folder()
+        make_private_folder()
 
 
 def test_a_folder_that_cannot_be_made_is_explained(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (runtime / "file").touch()
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(runtime / "file" / "labs"))
     with pytest.raises(PlatformError, match=r"cannot be created: Not a directory\. Name a writable folder"):
-        private_folder()
+        make_private_folder()
 
 
 def test_the_folder_of_a_killed_process_is_cleared_up(runtime: Path) -> None:
     script = """if True:
         import os, signal
-        from loadstone.host.runtime import temporary_folder
-        with temporary_folder("try") as folder:
+        from loadstone.host.runtime import make_temporary_folder
+        with make_temporary_folder("try") as folder:
             (folder / "driver.log").touch()
             os.kill(os.getpid(), signal.SIGKILL)
     """

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadstone.judge.consolidation import CLASSIC, Maxima, TileFigures, consolidation, plain, scatter
-from loadstone.judge.placement import compared_figures, findings, parity, worse_groups
+from loadstone.judge.consolidation import CLASSIC, Maxima, TileFigures, estimate_scatter, format_plain, score_tiles
+from loadstone.judge.placement import collect_figures, compare_groups, group_by_parity, select_worse_groups
 from loadstone.judge.tiles import StoredTile
 from loadstone.model.errors import StudyError, UsageError
-from loadstone.run.tiles.spec import find_tile, maxima_of_tile
+from loadstone.run.tiles.spec import compute_maxima, find_tile
 from loadstone.run.tiles.table import read_systems
 from tests.places import DATA
 
@@ -35,10 +35,14 @@ def board() -> list[dict[str, str]]:
 
 
 def test_all_published_tiles_are_exact() -> None:
-    scored = consolidation([row.tile for row in read_tiles(BOARD)])
+    scored = score_tiles([row.tile for row in read_tiles(BOARD)])
     for tile, row in zip(scored.tiles, board(), strict=True):
         assert (tile.shown, tile.shown_qos) == (Decimal(row["per_tile"]), Decimal(row["qos_tile"])), row["tile"]
-    assert (plain(scored.score), scored.qos_pct, scored.headline) == ("1169", Decimal("99.54"), "1169 @ 72 machines")
+    assert (format_plain(scored.score), scored.qos_pct, scored.headline) == (
+        "1169",
+        Decimal("99.54"),
+        "1169 @ 72 machines",
+    )
     assert scored.least_qos_pct == Decimal("98.75")
 
 
@@ -60,14 +64,14 @@ def test_rates_are_rounded_before_they_are_divided_and_scores_are_not_before_the
     tiles = [
         TileFigures.from_figures({"app": 1, "web": 1, "mail": 1.01}, {"app": 1, "web": 1, "mail": 1, "idle": 1})
     ] * 3
-    scored = consolidation(tiles, third)
+    scored = score_tiles(tiles, third)
     assert [tile.shown for tile in scored.tiles] == [Decimal("33.44")] * 3
     assert scored.score == Decimal("100.33")  # three times 33.444 is more than three times what is shown
 
 
 def test_half_a_cent_goes_up() -> None:
     tile = TileFigures.from_figures({"app": 1, "web": 1, "mail": 1}, {"app": 0.98, "web": 1, "mail": 1, "idle": 1})
-    assert consolidation([tile], Maxima.from_scores(1, 1, 1)).tiles[0].shown_qos == Decimal("1.00")  # 0.995
+    assert score_tiles([tile], Maxima.from_scores(1, 1, 1)).tiles[0].shown_qos == Decimal("1.00")  # 0.995
 
 
 @given(st.lists(st.floats(0, 1), min_size=4, max_size=4))
@@ -75,13 +79,13 @@ def test_quality_lies_between_its_worst_and_its_best_part(shares: list[float]) -
     tile = TileFigures.from_figures(
         {"app": 0, "web": 0, "mail": 0}, dict(zip(("app", "web", "mail", "idle"), shares, strict=True))
     )
-    qos = consolidation([tile]).tiles[0].qos
+    qos = score_tiles([tile]).tiles[0].qos
     assert min(tile.qualities) <= qos <= max(tile.qualities)
 
 
 def test_the_classic_tile_has_the_fitted_maxima_and_the_laptop_those_of_its_loads() -> None:
-    assert maxima_of_tile(find_tile("classic")) == CLASSIC
-    laptop = maxima_of_tile(find_tile("laptop"))
+    assert compute_maxima(find_tile("classic")) == CLASSIC
+    laptop = compute_maxima(find_tile("laptop"))
     # 100 sessions with 93.24 % of the pages after 10 s, 100 users with 96 % of the commands after 5.795 s.
     assert (laptop.app, laptop.web, laptop.mail) == (Decimal("17.45"), Decimal("10.72"), Decimal("17.98"))
 
@@ -115,8 +119,8 @@ def test_columns_may_stand_in_any_order_with_others_between_them(tmp_path: Path)
 def test_even_tiles_of_the_published_board_did_worse() -> None:
     rows = read_tiles(BOARD)
     tiles = [row.tile for row in rows]
-    found = findings(parity([row.number for row in rows]), compared_figures(tiles, consolidation(tiles)))
-    worse = worse_groups(found)
+    found = compare_groups(group_by_parity([row.number for row in rows]), collect_figures(tiles, score_tiles(tiles)))
+    worse = select_worse_groups(found)
     assert list(worse) == ["even"]
     assert {one.figure.name for one in worse["even"]} >= {"score", "web", "qos_web"}
     score = next(one for one in found if one.figure.name == "score" and one.group == "even")
@@ -128,12 +132,12 @@ def test_groups_that_are_alike_are_not_named() -> None:
     rows = read_tiles(BOARD)
     tiles = [row.tile for row in rows]
     halves = ["a", "a", "b", "b"] * 3
-    assert worse_groups(findings(halves, compared_figures(tiles, consolidation(tiles)))) == {}
+    assert select_worse_groups(compare_groups(halves, collect_figures(tiles, score_tiles(tiles)))) == {}
 
 
 def test_one_group_alone_cannot_be_tested() -> None:
     with pytest.raises(UsageError, match="nothing to compare"):
-        findings(["odd", "odd"], {"score": [1.0, 2.0]})
+        compare_groups(["odd", "odd"], {"score": [1.0, 2.0]})
 
 
 def test_scatter_is_that_of_counted_operations() -> None:
@@ -148,5 +152,5 @@ def test_scatter_is_that_of_counted_operations() -> None:
         }
         scores.append(100 / 3 * (rates["app"] / 17 + rates["web"] / 11 + rates["mail"] / 18))
     tile = TileFigures.from_figures({"app": 17, "web": 11, "mail": 18}, {"app": 1, "web": 1, "mail": 1, "idle": 1})
-    assert scatter([tile], most, seconds) == pytest.approx(statistics.stdev(scores), rel=0.05)
-    assert scatter([tile] * 4, most, seconds) == pytest.approx(2 * scatter([tile], most, seconds))
+    assert estimate_scatter([tile], most, seconds) == pytest.approx(statistics.stdev(scores), rel=0.05)
+    assert estimate_scatter([tile] * 4, most, seconds) == pytest.approx(2 * estimate_scatter([tile], most, seconds))

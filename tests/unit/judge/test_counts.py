@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from loadstone.judge import counts, mix
-from loadstone.judge.rules import checks, weighted_s
+from loadstone.judge.rules import apply_rules, compute_weighted_s
 from loadstone.model.figures import NO_SESSIONS, CountLimit, Criteria, Distribution, IterationFigures, OperationFigures
 from loadstone.model.profile import Rigor
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
@@ -17,7 +17,7 @@ ATTEND = CountLimit("attendees", "page", place=1, at_least=0.06)
 
 def held(limit: CountLimit, *, rigor: Rigor = Rigor.FULL, requests: int = 1000, **brought: object) -> list[Check]:
     page = replace(operation("page", requests, 0.1), **brought)  # type: ignore[arg-type]
-    return list(counts.checks(small_criteria(count_limits=(limit,), rigor=rigor), iteration((page,), 100.0)))
+    return list(counts.check_counts(small_criteria(count_limits=(limit,), rigor=rigor), iteration((page,), 100.0)))
 
 
 def outcomes(found: list[Check]) -> list[Outcome]:
@@ -64,18 +64,18 @@ def by_id(found: list[Check], name: CheckId) -> Check:
 
 
 def test_shares_may_be_off_by_points_so_that_a_rare_operation_may_vanish_by_that_rule_alone() -> None:
-    found = list(mix.checks(asked(mix_points=2.0), played(0, 10_000)))
+    found = list(mix.check_mix(asked(mix_points=2.0), played(0, 10_000)))
     assert by_id(found, CheckId.MIX_POINTS).outcome is Outcome.KEPT
     assert by_id(found, CheckId.UNSAMPLED).outcome is Outcome.BROKEN
     assert by_id(found, CheckId.SHARES).outcome is Outcome.BROKEN
-    found = list(mix.checks(asked(mix_points=2.0), played(310, 9_690)))
+    found = list(mix.check_mix(asked(mix_points=2.0), played(310, 9_690)))
     assert by_id(found, CheckId.MIX_POINTS).outcome is Outcome.BROKEN
 
 
 @pytest.mark.parametrize(("answered", "outcome"), [(953, Outcome.KEPT), (952, Outcome.BROKEN)])
 def test_sessions_must_bring_their_operations(answered: int, outcome: Outcome) -> None:
     # 50 sessions for 100 s, at most 5.25 s each: 952.4 operations.
-    found = list(mix.checks(asked(most_cycle_s=5.25), played(9, answered - 9)))
+    found = list(mix.check_mix(asked(most_cycle_s=5.25), played(9, answered - 9)))
     assert by_id(found, CheckId.SESSION_CYCLE).outcome is outcome
 
 
@@ -89,11 +89,11 @@ def timed(rare_s: float, usual_s: float) -> IterationFigures:
 
 def test_times_are_weighted_by_the_declared_mix_and_the_tightest_kind_is_named() -> None:
     held_to = asked(each_share_pct=90.0, limits_s={"rare": 4.0, "usual": 1.0})
-    assert weighted_s(held_to, timed(2.0, 0.1)) == pytest.approx(0.01 * 2.0 + 0.99 * 0.1)
-    check = by_id(list(checks(held_to, timed(2.0, 0.1))), CheckId.WEIGHTED_PERCENTILE)
+    assert compute_weighted_s(held_to, timed(2.0, 0.1)) == pytest.approx(0.01 * 2.0 + 0.99 * 0.1)
+    check = by_id(list(apply_rules(held_to, timed(2.0, 0.1))), CheckId.WEIGHTED_PERCENTILE)
     assert (check.limit, check.outcome) == (pytest.approx(0.01 * 4 + 0.99), Outcome.KEPT)
     assert "rare uses most of its limit, 50 %" in check.detail
-    assert weighted_s(asked(each_share_pct=90.0), timed(2.0, 0.1)) is None, "kinds are not judged by themselves"
+    assert compute_weighted_s(asked(each_share_pct=90.0), timed(2.0, 0.1)) is None, "kinds are not judged by themselves"
 
 
 @pytest.mark.parametrize(
@@ -112,11 +112,11 @@ def test_a_driver_that_brings_too_few_arrivals_makes_the_run_invalid(
 ) -> None:
     one = replace(played(9, 991), sessions=replace(NO_SESSIONS, due=due, begun=due))
     held_to = asked(due=240.0, due_dispersion=dispersion, pacing="think", rigor=Rigor.REDUCED)
-    check = by_id(list(mix.checks(held_to, one)), CheckId.ARRIVALS_DUE)
+    check = by_id(list(mix.check_mix(held_to, one)), CheckId.ARRIVALS_DUE)
     assert (check.outcome, check.weight) == (outcome, Weight.INVALID)
 
 
 def test_arrivals_whose_number_grows_without_a_law_are_not_held_to_one() -> None:
     one = replace(played(9, 991), sessions=replace(NO_SESSIONS, due=1, begun=1))
-    found = mix.checks(asked(due=240.0, due_dispersion=None, pacing="think", rigor=Rigor.REDUCED), one)
+    found = mix.check_mix(asked(due=240.0, due_dispersion=None, pacing="think", rigor=Rigor.REDUCED), one)
     assert all(check.id is not CheckId.ARRIVALS_DUE for check in found)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from loadstone.judge.rules import checks
+from loadstone.judge.rules import apply_rules
 from loadstone.model.figures import NO_SESSIONS, NOTHING, Distribution, IterationFigures
 from loadstone.model.records.check import DRIVER_CHECKS, Check, CheckId, Outcome, Weight
 from tests.records import iteration, operation, small_criteria, times
@@ -16,7 +16,7 @@ def run(**changes: object) -> IterationFigures:
 
 
 def check(rule: CheckId, figures: IterationFigures, **changes: object) -> Check | None:
-    return next((one for one in checks(small_criteria(**changes), figures) if one.id is rule), None)
+    return next((one for one in apply_rules(small_criteria(**changes), figures) if one.id is rule), None)
 
 
 def lag(count: int, p99: float, p999: float, largest: float) -> Distribution:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from loadstone.judge.outage import Outage, outage_of
+from loadstone.judge.outage import Outage, compute_outage
 from loadstone.model.records.events import OperationLine
 
 FAULT, UNTIL = 30.0, 60.0
@@ -23,7 +23,7 @@ def steady(begin_s: float, end_s: float) -> list[OperationLine]:
 
 
 def found(lines: list[OperationLine]) -> Outage:
-    outage = outage_of(lines, FAULT, UNTIL)
+    outage = compute_outage(lines, FAULT, UNTIL)
     assert outage is not None
     return outage
 
@@ -83,7 +83,7 @@ def test_a_kind_of_operation_is_held_against_its_own() -> None:
 
 
 def test_too_little_before_it_says_nothing() -> None:
-    assert outage_of(steady(25, 60), FAULT, UNTIL) is None
+    assert compute_outage(steady(25, 60), FAULT, UNTIL) is None
 
 
 def users(seed: int, dead_s: tuple[float, float] = (0.0, 0.0)) -> list[OperationLine]:
@@ -131,11 +131,11 @@ def test_downloads_alone_that_wait_in_a_silence_are_affected() -> None:
 
 def test_a_silence_after_users_left_is_none() -> None:
     assert found([*steady(0, 55)]).silence_s == pytest.approx(5.4)
-    outage = outage_of(steady(0, 55), FAULT, UNTIL, 55.0)
+    outage = compute_outage(steady(0, 55), FAULT, UNTIL, 55.0)
     assert outage is not None and outage.silence_s == pytest.approx(0.5)
 
 
 def found_at(lines: list[OperationLine], fault_s: int) -> Outage:
-    outage = outage_of(lines, fault_s, UNTIL)
+    outage = compute_outage(lines, fault_s, UNTIL)
     assert outage is not None
     return outage

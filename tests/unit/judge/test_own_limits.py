@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from loadstone.judge.rules import checks
-from loadstone.judge.verdict import headline_of
+from loadstone.judge.rules import apply_rules
+from loadstone.judge.verdict import choose_headline
 from loadstone.model.figures import NOTHING, Distribution, OwnLimits, PercentileLimit
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
-from loadstone.report.sections.headline import why_unknown
+from loadstone.report.sections.headline import explain_unknown
 from tests.records import iteration, operation, small_criteria
 
 OURS = (CheckId.ERRORS, CheckId.PERCENTILE, CheckId.THROUGHPUT, CheckId.VALIDATION_ERRORS, CheckId.UNANSWERED)
@@ -16,7 +16,7 @@ OURS = (CheckId.ERRORS, CheckId.PERCENTILE, CheckId.THROUGHPUT, CheckId.VALIDATI
 
 def held(own: OwnLimits, *, requests: int = 1000, **changes: object) -> dict[str, Check]:
     page = replace(operation("page", requests, 0.1), **changes)  # type: ignore[arg-type]
-    found = checks(small_criteria(own=own), iteration((page,), 100.0))
+    found = apply_rules(small_criteria(own=own), iteration((page,), 100.0))
     return {check.rule: check for check in found if check.id in OURS}
 
 
@@ -71,11 +71,11 @@ def test_long_answers_that_the_window_cuts_count_where_they_end() -> None:
     assert figures.throughput_per_s == pytest.approx(25.0)
     (check,) = (
         one
-        for one in checks(small_criteria(own=OwnLimits(throughput_per_s=22)), figures)
+        for one in apply_rules(small_criteria(own=OwnLimits(throughput_per_s=22)), figures)
         if one.id is CheckId.THROUGHPUT
     )
     assert (check.figure, check.outcome) == (pytest.approx(25.0), Outcome.KEPT)
-    headline = headline_of(figures)
+    headline = choose_headline(figures)
     assert headline is not None and headline.per_s == pytest.approx(25.0)
 
 
@@ -83,10 +83,10 @@ def test_refusals_are_no_throughput() -> None:
     """Half of what ended was refused: the headline's rate is that of the right answers."""
     right = replace(operation("page", 1000, 0.1).response, count=500)
     figures = iteration((replace(operation("page", 1000, 0.1), errors={"status": 500}, response=right),), 100.0)
-    headline = headline_of(figures)
+    headline = choose_headline(figures)
     assert headline is not None and (headline.per_s, headline.errors_pct) == (pytest.approx(5.0), pytest.approx(50.0))
     dead = iteration((replace(operation("page", 1000, 0.1), errors={"refused": 1000}, response=NOTHING),), 100.0)
-    headline = headline_of(dead)
+    headline = choose_headline(dead)
     assert headline is not None and (headline.per_s, headline.errors_pct) == (0.0, pytest.approx(100.0))
 
 
@@ -99,4 +99,4 @@ def test_refusals_are_no_throughput() -> None:
     ],
 )
 def test_why_a_percentile_is_not_known_is_said(times: Distribution, said: str) -> None:
-    assert why_unknown(times, 95.0) == said
+    assert explain_unknown(times, 95.0) == said

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from loadstone.judge.placement import COMPARED, PLACEMENT_LEVEL, findings, reach
+from loadstone.judge.placement import COMPARED, PLACEMENT_LEVEL, compare_groups, compute_reach
 
 
 def figures(tiles: int, off: float, seed: int) -> dict[str, list[float]]:
@@ -23,16 +23,16 @@ def groups(tiles: int) -> list[str]:
 
 @pytest.mark.parametrize(("tiles", "least"), [(4, 1.0), (6, 0.7), (8, 0.2), (10, 0.056)])
 def test_few_tiles_can_show_nothing_and_that_is_said(tiles: int, least: float) -> None:
-    found = reach(groups(tiles), figures(tiles, 50, 1))
+    found = compute_reach(groups(tiles), figures(tiles, 50, 1))
     assert found.least_p == pytest.approx(least, rel=0.02)
     assert found.score_pct is None
     assert "cannot show any difference" in found.in_words
-    assert all(one.p > PLACEMENT_LEVEL for one in findings(groups(tiles), figures(tiles, 50, 1)))
+    assert all(one.p > PLACEMENT_LEVEL for one in compare_groups(groups(tiles), figures(tiles, 50, 1)))
 
 
 def usual_size(seeds: Sequence[int]) -> float:
     """The mean over such runs of the difference that each is said to find in four of five."""
-    sizes = [reach(groups(16), figures(16, 0, seed)).score_pct for seed in seeds]
+    sizes = [compute_reach(groups(16), figures(16, 0, seed)).score_pct for seed in seeds]
     # Of 250 such sizes the smallest was 0.96 and the largest 2.74, their median 1.7.
     assert all(size is not None and 0.5 < size < 3.5 for size in sizes), sizes
     return fmean(size for size in sizes if size is not None)
@@ -40,7 +40,7 @@ def usual_size(seeds: Sequence[int]) -> float:
 
 def finding_share(size: float, seeds: Sequence[int]) -> float:
     """The share of runs in which a difference of a size, in per cent of the score, is found."""
-    tested = [findings(groups(16), figures(16, size, seed)) for seed in seeds]
+    tested = [compare_groups(groups(16), figures(16, size, seed)) for seed in seeds]
     return fmean(any(one.is_worse and one.figure.name == "score" for one in run) for run in tested)
 
 

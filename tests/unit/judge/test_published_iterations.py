@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from loadstone.judge.compliance import obstacle
-from loadstone.judge.mix import expected
-from loadstone.judge.score import web_index
+from loadstone.judge.compliance import describe_obstacles
+from loadstone.judge.mix import expect_deviation
+from loadstone.judge.score import compute_web_index
 from loadstone.judge.verdict import judge_iteration, judge_workload
 from loadstone.model.figures import IterationFigures
 from loadstone.model.profile import Rigor
 from loadstone.model.records.verdict import Verdict
-from loadstone.report.sections.operations import operation_rows
+from loadstone.report.sections.operations import list_operation_rows
 from tests import published, records
 
 # docs/web-workloads.md, Published runs: requests that Little's law expects, and the net deviation in %.
@@ -50,7 +50,7 @@ def test_every_published_iteration_passes(workload: str, iteration: str) -> None
 
 @pytest.mark.parametrize(("workload", "iteration"), LITTLE)
 def test_the_deviation_from_littles_law_is_the_published_one(workload: str, iteration: str) -> None:
-    found = expected(records.criteria(workload, published.SESSIONS[workload]), measured(workload, iteration))
+    found = expect_deviation(records.criteria(workload, published.SESSIONS[workload]), measured(workload, iteration))
     requests, net = LITTLE[workload, iteration]
     assert found is not None
     # The published figure uses the configured share of thinking pages, we that of the chain: 61.58 against 61.51 %.
@@ -61,7 +61,7 @@ def test_the_deviation_from_littles_law_is_the_published_one(workload: str, iter
 
 @pytest.mark.parametrize(("workload", "iteration"), CASES)
 def test_shares_and_weighted_byte_rates_are_the_disclosed_ones(workload: str, iteration: str) -> None:
-    rows = operation_rows(records.criteria(workload, published.SESSIONS[workload]), measured(workload, iteration))
+    rows = list_operation_rows(records.criteria(workload, published.SESSIONS[workload]), measured(workload, iteration))
     for row in rows:
         assert 100 * row.good / row.requests == pytest.approx(
             published.figure(workload, "good share", row.name, iteration), abs=0.006
@@ -90,9 +90,12 @@ def test_what_is_not_as_published_is_never_compliant(changes: dict[str, Any], is
     figures = [measured("banking", iteration) for iteration in published.ITERATIONS]
     verdict = judge_workload(replace(usual, **changes), figures, is_simulated)
     assert not verdict.compliant
-    assert obstacle(replace(usual, **changes), Verdict.PASS, (), is_simulated) == why
-    assert obstacle(usual, Verdict.PASS, ("mix deviation of all operations",), False) == "not all rules were judged"
-    assert obstacle(usual, Verdict.FAIL, (), False) == "it did not pass"
+    assert describe_obstacles(replace(usual, **changes), Verdict.PASS, (), is_simulated) == why
+    assert (
+        describe_obstacles(usual, Verdict.PASS, ("mix deviation of all operations",), False)
+        == "not all rules were judged"
+    )
+    assert describe_obstacles(usual, Verdict.FAIL, (), False) == "it did not pass"
 
 
 def test_three_passing_iterations_of_a_full_run_are_compliant() -> None:
@@ -104,10 +107,10 @@ def test_three_passing_iterations_of_a_full_run_are_compliant() -> None:
 
 @pytest.mark.parametrize(("sessions", "index"), [((2300, 3200, 2200), 1940), ((2600, 4100, 2600), 2321)])
 def test_the_index_is_the_published_number(sessions: tuple[int, int, int], index: int) -> None:
-    value = web_index(dict(zip(("banking", "shopping", "support"), sessions, strict=True)))
+    value = compute_web_index(dict(zip(("banking", "shopping", "support"), sessions, strict=True)))
     assert value is not None
     assert round(value) == index
 
 
 def test_there_is_no_index_without_all_three() -> None:
-    assert web_index({"banking": 100, "support": 100}) is None
+    assert compute_web_index({"banking": 100, "support": 100}) is None

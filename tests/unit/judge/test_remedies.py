@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from loadstone.judge.check import TITLES
-from loadstone.judge.remedies import REMEDIES, markdown_page
+from loadstone.judge.check import CHECK_TITLES
+from loadstone.judge.remedies import REMEDIES, render_markdown_page
 from loadstone.model.records.check import CheckId
 from tests.places import PROJECT
 
@@ -14,7 +14,7 @@ MOST_WORDS = 25
 
 def test_every_rule_is_explained() -> None:
     assert set(REMEDIES) == set(CheckId) - {CheckId.UNKNOWN}
-    assert set(TITLES) <= set(REMEDIES)
+    assert set(CHECK_TITLES) <= set(REMEDIES)
 
 
 @pytest.mark.parametrize("rule", REMEDIES)
@@ -26,4 +26,4 @@ def test_each_sentence_of_an_explanation_is_short(rule: CheckId) -> None:
 
 
 def test_the_page_of_the_documentation_is_what_the_program_prints() -> None:
-    assert (PROJECT / "docs" / "troubleshooting.md").read_text() == markdown_page()
+    assert (PROJECT / "docs" / "troubleshooting.md").read_text() == render_markdown_page()

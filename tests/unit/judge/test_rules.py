@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from loadstone.judge.rules import checks
+from loadstone.judge.rules import apply_rules
 from loadstone.judge.verdict import judge_iteration
 from loadstone.model.figures import BLAME, NO_CONNECTIONS, NO_SESSIONS, NOTHING, IterationFigures, OwnLimits
 from loadstone.model.profile import Rigor
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
-from loadstone.model.records.verdict import Verdict, worst
+from loadstone.model.records.verdict import Verdict, choose_worst
 from tests.places import PROJECT
 from tests.records import iteration, operation, small_criteria, times
 
@@ -22,7 +22,7 @@ def run(a: int = 2500, b: int = 2500, **errors: int) -> IterationFigures:
 
 
 def check(rule: CheckId, figures: IterationFigures, **changes: object) -> Check:
-    return next(one for one in checks(small_criteria(**changes), figures) if one.id is rule)
+    return next(one for one in apply_rules(small_criteria(**changes), figures) if one.id is rule)
 
 
 def test_a_run_that_keeps_every_rule_passes() -> None:
@@ -112,11 +112,11 @@ def test_an_operation_without_a_sample_makes_the_run_invalid() -> None:
 
 
 def test_every_check_names_its_source() -> None:
-    assert all(one.source for one in checks(CRITERIA, run()))
+    assert all(one.source for one in apply_rules(CRITERIA, run()))
 
 
 def test_nothing_measured_is_invalid() -> None:
-    assert worst([]) is Verdict.INVALID
+    assert choose_worst([]) is Verdict.INVALID
     assert judge_iteration(CRITERIA, replace(run(), operations=(), completed=False)).verdict is Verdict.INVALID
 
 
@@ -193,12 +193,12 @@ def test_cycles_two_percent_too_long_are_a_fail_and_too_short_ones_the_drivers(
     figures = iteration((paced, operation("b", 100, 0.1)), 100.0)
     found = check(CheckId.CYCLE_TIME, figures, pacing="cycle")
     assert (found.outcome, found.weight) == (outcome, weight)
-    assert not [one for one in checks(CRITERIA, figures) if one.id is found.id]
+    assert not [one for one in apply_rules(CRITERIA, figures) if one.id is found.id]
 
 
 def test_what_was_not_disclosed_is_not_judged() -> None:
     figures = replace(run(), lag=NOTHING, driver_cpu=(), is_disclosed=False)
-    outcomes = {one.id: one.outcome for one in checks(CRITERIA, figures)}
+    outcomes = {one.id: one.outcome for one in apply_rules(CRITERIA, figures)}
     assert outcomes[CheckId.DRIVER_LAG] is Outcome.NOT_JUDGED
     assert outcomes[CheckId.VALIDATION_ERRORS] is Outcome.NOT_JUDGED
     assert outcomes[CheckId.GOOD_SHARE] is Outcome.KEPT

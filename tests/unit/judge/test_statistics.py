@@ -6,7 +6,15 @@ from itertools import pairwise
 
 import pytest
 
-from loadstone.judge.statistics import difference, drift, holm, least_for_drift, outlier, pairs_needed, summary
+from loadstone.judge.statistics import (
+    compute_drift_p,
+    compute_least_for_drift,
+    correct_by_holm,
+    estimate_difference,
+    estimate_pairs_needed,
+    find_outlier,
+    summarize,
+)
 
 
 def gauss(count: int, mean: float, sd: float, seed: int) -> list[float]:
@@ -17,7 +25,7 @@ def gauss(count: int, mean: float, sd: float, seed: int) -> list[float]:
 def test_the_interval_of_a_mean_holds_the_truth_as_often_as_it_says() -> None:
     hits = 0
     for seed in range(400):
-        found = summary(gauss(5, 10, 1, seed))
+        found = summarize(gauss(5, 10, 1, seed))
         assert found.low is not None
         assert found.high is not None
         hits += found.low <= 10 <= found.high
@@ -25,45 +33,45 @@ def test_the_interval_of_a_mean_holds_the_truth_as_often_as_it_says() -> None:
 
 
 def test_a_single_value_has_no_interval() -> None:
-    found = summary([3.0])
+    found = summarize([3.0])
     assert (found.mean, found.sd, found.low) == (3.0, None, None)
 
 
 def test_a_series_that_climbs_drifts_and_one_that_does_not_does_not() -> None:
     climbing = [10 + 0.5 * number for number in range(8)]
-    p = drift(climbing)
+    p = compute_drift_p(climbing)
     assert p is not None
     assert p < 0.001
-    false = [seed for seed in range(100) if (drift(gauss(8, 10, 1, seed)) or 1) <= 0.05]
+    false = [seed for seed in range(100) if (compute_drift_p(gauss(8, 10, 1, seed)) or 1) <= 0.05]
     assert len(false) <= 10
-    assert drift([1, 2, 3]) is None
-    assert drift([2.0] * 6) is None
+    assert compute_drift_p([1, 2, 3]) is None
+    assert compute_drift_p([2.0] * 6) is None
 
 
 def test_an_outlier_is_named_by_its_place() -> None:
-    far, near = outlier([10, 10.1, 9.9, 10.05, 14, 9.95]), outlier([10, 10.1, 9.9, 10.05, 10.2, 9.95])
+    far, near = find_outlier([10, 10.1, 9.9, 10.05, 14, 9.95]), find_outlier([10, 10.1, 9.9, 10.05, 10.2, 9.95])
     assert far is not None and far[0] == 4 and far[1] < 0.001
     assert near is not None and near[1] > 0.2
-    assert outlier([5, 5, 5, 5, 9]) == (4, 0.0)
-    assert outlier([5, 5, 9]) is None
-    assert outlier([5.0] * 6) is None
+    assert find_outlier([5, 5, 5, 5, 9]) == (4, 0.0)
+    assert find_outlier([5, 5, 9]) is None
+    assert find_outlier([5.0] * 6) is None
 
 
 def test_of_clean_series_one_in_twenty_has_an_outlier() -> None:
-    found = [outlier(gauss(5, 10, 1, seed)) for seed in range(1000)]
+    found = [find_outlier(gauss(5, 10, 1, seed)) for seed in range(1000)]
     assert 25 <= sum(one is not None and one[1] <= 0.05 for one in found) <= 75
 
 
 def test_grubbs_own_example() -> None:
     # NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.5.17.1: G = 2.4688 of eight, critical value 2.032 at 5 %.
-    found = outlier([199.31, 199.53, 200.19, 200.82, 201.92, 201.95, 202.18, 245.57])
+    found = find_outlier([199.31, 199.53, 200.19, 200.82, 201.92, 201.95, 202.18, 245.57])
     assert found is not None and found[0] == 7 and found[1] < 1e-6
 
 
 @pytest.mark.parametrize(("tests", "least"), [(1, 5), (14, 6), (20, 7)])
 def test_a_trend_takes_enough_values(tests: int, least: int) -> None:
     # Of n values one order in n! rises all the time, one falls: 2 / 4! = 8.3 %, 2 / 5! = 1.7 %.
-    assert least_for_drift(tests) == least
+    assert compute_least_for_drift(tests) == least
 
 
 def pairs(change: float, noise: float, seed: int, count: int = 6) -> list[tuple[float, float]]:
@@ -72,19 +80,19 @@ def pairs(change: float, noise: float, seed: int, count: int = 6) -> list[tuple[
 
 
 def test_a_thing_compared_with_itself_differs_as_rarely_as_it_should() -> None:
-    found = [difference(pairs(0, 0.02, seed)) for seed in range(300)]
+    found = [estimate_difference(pairs(0, 0.02, seed)) for seed in range(300)]
     assert sum(one.is_found for one in found if one) / 300 <= 0.05
 
 
 def test_a_difference_well_above_the_noise_is_found_and_its_interval_holds_it() -> None:
-    found = [one for seed in range(100) if (one := difference(pairs(0.05, 0.012, seed)))]
+    found = [one for seed in range(100) if (one := estimate_difference(pairs(0.05, 0.012, seed)))]
     assert sum(one.is_found for one in found) >= 95
     held = [one for one in found if one.low is not None and one.high is not None and one.low <= 1.05 <= one.high]
     assert len(held) >= 90
 
 
 def test_few_pairs_find_nothing_and_say_nothing() -> None:
-    found = difference([(1.0, 2.0)] * 5)
+    found = estimate_difference([(1.0, 2.0)] * 5)
     assert found is not None
     assert not found.is_found
     assert found.low is None
@@ -93,8 +101,8 @@ def test_few_pairs_find_nothing_and_say_nothing() -> None:
 
 def test_the_interval_is_that_of_the_test() -> None:
     """Six pairs: it leaves out zero just when all signs agree, which is when the test finds something."""
-    agreeing = difference([(1, 1.01 + 0.01 * number) for number in range(6)])
-    mixed = difference([(1, 1.05), (1, 1.04), (1, 1.06), (1, 1.05), (1, 1.07), (1, 0.999)])
+    agreeing = estimate_difference([(1, 1.01 + 0.01 * number) for number in range(6)])
+    mixed = estimate_difference([(1, 1.05), (1, 1.04), (1, 1.06), (1, 1.05), (1, 1.07), (1, 0.999)])
     assert agreeing is not None
     assert mixed is not None
     assert agreeing.is_found
@@ -106,19 +114,19 @@ def test_the_interval_is_that_of_the_test() -> None:
 
 
 def test_many_pairs_are_drawn_instead_of_enumerated() -> None:
-    found = difference(pairs(0.03, 0.02, 5, count=40))
+    found = estimate_difference(pairs(0.03, 0.02, 5, count=40))
     assert found is not None
     assert found.is_found
 
 
 def test_figures_that_are_zero_have_no_ratio() -> None:
-    assert difference([(0.0, 1.0), (1.0, 1.0)]) is None
-    assert difference([]) is None
+    assert estimate_difference([(0.0, 1.0), (1.0, 1.0)]) is None
+    assert estimate_difference([]) is None
 
 
 def test_holm_corrects_in_order() -> None:
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    corrected = holm([0.2, 0.001, 0.5, 0.9])
+    assert correct_by_holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    corrected = correct_by_holm([0.2, 0.001, 0.5, 0.9])
     assert all(one <= 1 for one in corrected)
     ordered = [corrected[at] for at in (1, 0, 2, 3)]
     assert all(a <= b for a, b in pairwise(ordered))
@@ -126,9 +134,9 @@ def test_holm_corrects_in_order() -> None:
 
 @pytest.mark.parametrize("count", [6, 12])
 def test_a_study_finds_nine_times_in_ten_what_it_says_that_it_sees(count: int) -> None:
-    told = [difference(pairs(0, 0.035, seed, count)) for seed in range(200)]
+    told = [estimate_difference(pairs(0, 0.035, seed, count)) for seed in range(200)]
     seen = sum(one.seen_pct for one in told if one is not None and one.seen_pct is not None) / 200
-    found = [difference(pairs(seen / 100, 0.035, seed, count)) for seed in range(300)]
+    found = [estimate_difference(pairs(seen / 100, 0.035, seed, count)) for seed in range(300)]
     assert 0.85 <= sum(one is not None and one.is_found for one in found) / 300 <= 0.96
 
 
@@ -136,12 +144,12 @@ def studies_that_find(change: float, seeds: Sequence[int]) -> int:
     """How many studies find a change, each of as many pairs as its pilot asks for to find five per cent."""
     found = 0
     for seed in seeds:
-        pilot = difference(pairs(0, 0.06, seed, 10))
+        pilot = estimate_difference(pairs(0, 0.06, seed, 10))
         assert pilot is not None
         assert pilot.seen_pct is not None
-        enough = pairs_needed(pilot.seen_pct, 10, 5.0)
+        enough = estimate_pairs_needed(pilot.seen_pct, 10, 5.0)
         assert enough is not None
-        study = difference(pairs(change, 0.06, 1000 + seed, enough))
+        study = estimate_difference(pairs(change, 0.06, 1000 + seed, enough))
         found += study is not None and study.is_found
     return found
 
@@ -152,11 +160,11 @@ def test_as_many_pairs_as_a_pilot_asks_for_find_what_is_sought_and_nothing_where
 
 
 def test_pairs_are_asked_for_within_reason() -> None:
-    assert pairs_needed(0.1, 6, 5.0) == 6
-    assert pairs_needed(500, 6, 1.0) is None
+    assert estimate_pairs_needed(0.1, 6, 5.0) == 6
+    assert estimate_pairs_needed(500, 6, 1.0) is None
 
 
 def test_too_few_pairs_see_nothing() -> None:
-    few = difference(pairs(0, 0.02, 1, 5))
+    few = estimate_difference(pairs(0, 0.02, 1, 5))
     assert few is not None
     assert few.seen_pct is None

@@ -7,7 +7,7 @@ from heapq import heapreplace
 import numpy as np
 import pytest
 
-from loadstone.judge.rules import checks
+from loadstone.judge.rules import apply_rules
 from loadstone.judge.verdict import judge_iteration
 from loadstone.model.figures import Criteria, IterationFigures, Second
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
@@ -38,7 +38,7 @@ def criteria_of(length: int, **changes: object) -> Criteria:
 
 def found(figures: IterationFigures, **changes: object) -> Check | None:
     """What is said of the window; None where nothing is."""
-    judged = checks(criteria_of(len(figures.seconds), **changes), figures)
+    judged = apply_rules(criteria_of(len(figures.seconds), **changes), figures)
     return next((one for one in judged if one.id in (CheckId.STEADY, CheckId.STEADY_SAID)), None)
 
 

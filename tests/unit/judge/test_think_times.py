@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from loadstone.judge.chance import MIX_LEVEL
-from loadstone.judge.rules import checks
+from loadstone.judge.rules import apply_rules
 from loadstone.model.drawn_pause import DrawnPause
 from loadstone.model.figures import IterationFigures
 from loadstone.model.records.check import Check, CheckId, Outcome
@@ -46,7 +46,7 @@ def paused(pauses_s: np.ndarray, late_s: float = 0.0) -> IterationFigures:
 def judged(drawn: str, pauses_s: np.ndarray, late_s: float = 0.0) -> Check:
     """What the rule says of them."""
     criteria = small_criteria(drawn_pause=DRAWN[drawn])
-    return next(check for check in checks(criteria, paused(pauses_s, late_s)) if check.id is CheckId.THINK_TIMES)
+    return next(check for check in apply_rules(criteria, paused(pauses_s, late_s)) if check.id is CheckId.THINK_TIMES)
 
 
 CELLS = ((2, 0.0), (50, 0.0), (3000, 0.01), (100_000, 0.0))
@@ -77,4 +77,6 @@ def test_pauses_of_the_right_mean_and_another_spread_are_found(drawn: str, playe
 
 def test_pauses_along_a_load_curve_are_not_judged() -> None:
     figures = paused(DRAWS["uniform"](np.random.default_rng(1), 3000))
-    assert not [check for check in checks(small_criteria(drawn_pause=None), figures) if check.id is CheckId.THINK_TIMES]
+    assert not [
+        check for check in apply_rules(small_criteria(drawn_pause=None), figures) if check.id is CheckId.THINK_TIMES
+    ]

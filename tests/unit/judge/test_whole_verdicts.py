@@ -13,9 +13,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from loadstone.judge import placement, statistics, usage
-from loadstone.judge.mix import expected
+from loadstone.judge.mix import expect_deviation
 from loadstone.judge.result import judge_result
-from loadstone.judge.rules import checks
+from loadstone.judge.rules import apply_rules
 from loadstone.judge.verdict import judge_workload
 from loadstone.model.errors import LoadstoneError
 from loadstone.model.figures import NO_CONNECTIONS, NO_SESSIONS, Criteria, IterationFigures
@@ -150,8 +150,8 @@ def test_every_rule_says_what_it_saw(held_to: str, snapshot: SnapshotAssertion) 
     criteria = small_criteria(**HELD_TO[held_to])
     told = {}
     for name, make in ITERATIONS.items():
-        law = expected(criteria, make())
-        told[name] = [line(check) for check in checks(criteria, make())]
+        law = expect_deviation(criteria, make())
+        told[name] = [line(check) for check in apply_rules(criteria, make())]
         told[name] += [repr(law), str(law and (law.net_pct, law.worst))]
     verdict = judge_workload(criteria, [make() for make in list(ITERATIONS.values())[:3]])
     told["workload"] = [str(verdict.verdict), str(verdict.compliant), *verdict.reasons, *verdict.not_judged]
@@ -161,11 +161,11 @@ def test_every_rule_says_what_it_saw(held_to: str, snapshot: SnapshotAssertion) 
 def test_use_is_told_of_every_machine_and_role(before: Path, snapshot: SnapshotAssertion) -> None:
     monitor = read_result(before / "tile").workloads[0].iterations[0].records.monitor
     roles = sorted({role for sample in monitor for role in sample.trees})
-    machines = usage.measured_machines(monitor)
-    told: dict[str, Any] = {"host": usage.host_usage(monitor), "machines": machines}
-    told["roles"] = {role: usage.tree_usage(monitor, role) for role in roles}
-    told["inside"] = {name: usage.inside_usage(monitor, name) for name in machines}
-    told["outside"] = {name: usage.outside_usage(monitor, name) for name in machines}
+    machines = usage.list_measured_machines(monitor)
+    told: dict[str, Any] = {"host": usage.compute_host_usage(monitor), "machines": machines}
+    told["roles"] = {role: usage.compute_tree_usage(monitor, role) for role in roles}
+    told["inside"] = {name: usage.compute_inside_usage(monitor, name) for name in machines}
+    told["outside"] = {name: usage.compute_outside_usage(monitor, name) for name in machines}
     assert told == snapshot
 
 
@@ -180,7 +180,7 @@ def test_what_a_machine_costs_the_host_is_the_mean_of_what_is_known() -> None:
     seen = read_sample()
     monitor = [replace(seen, machines={"web": MachineViews(None, view)}) for view in views]
     monitor.append(replace(seen, machines={}))
-    assert usage.outside_usage(monitor, "web") == {
+    assert usage.compute_outside_usage(monitor, "web") == {
         "vcpu_cores": 1.0,
         "device_cores": 0.25,
         "cores": 1.125,
@@ -190,8 +190,8 @@ def test_what_a_machine_costs_the_host_is_the_mean_of_what_is_known() -> None:
         "network_sent_per_s": 10.0,
         "network_recv_per_s": 5.0,
     }
-    assert usage.outside_views(monitor, "web") == list(views)
-    assert usage.outside_usage(monitor, "app") == usage.inside_usage(monitor, "web") == {}
+    assert usage.list_outside_views(monitor, "web") == list(views)
+    assert usage.compute_outside_usage(monitor, "app") == usage.compute_inside_usage(monitor, "web") == {}
 
 
 def read_sample() -> Sample:
@@ -258,17 +258,19 @@ def test_statistics_are_the_same_to_the_last_digit_but_one(snapshot: SnapshotAss
     told: dict[str, Any] = {}
     for size, values in series.items():
         other = [value * 1.1 for value in reversed(values)]
-        told[f"{size} summary"] = statistics.summary(values)
-        told[f"{size} spread"] = statistics.summary(values).spread_pct
-        told[f"{size} drift"] = statistics.drift(values)
-        told[f"{size} outlier"] = statistics.outlier([*values, 30.0])
-        found = statistics.difference(list(zip(values, other, strict=True)))
+        told[f"{size} summary"] = statistics.summarize(values)
+        told[f"{size} spread"] = statistics.summarize(values).spread_pct
+        told[f"{size} drift"] = statistics.compute_drift_p(values)
+        told[f"{size} outlier"] = statistics.find_outlier([*values, 30.0])
+        found = statistics.estimate_difference(list(zip(values, other, strict=True)))
         told[f"{size} difference"] = (found, found and found.is_found, found and found.excluded_pct)
-        told[f"{size} unpaired"] = statistics.unpaired(values, other)
-    told["four"] = [statistics.drift([1.0, 2.0, 3.0, 5.0]), statistics.outlier([1.0, 1.0, 1.0, 9.0])]
-    told["two kinds"] = [statistics.outlier([1.0, 1.0, 1.0, 1.0, 2.0]), statistics.outlier([3.0] * 5)]
-    told["no difference"] = [statistics.difference(pairs) for pairs in ([], [(1.0, 0.0)], [(0.0, 1.0)], [(2.0, 3.0)])]
-    told["holm"] = statistics.holm([0.01, 0.04, 0.03, 0.5])
+        told[f"{size} unpaired"] = statistics.compute_unpaired_p(values, other)
+    told["four"] = [statistics.compute_drift_p([1.0, 2.0, 3.0, 5.0]), statistics.find_outlier([1.0, 1.0, 1.0, 9.0])]
+    told["two kinds"] = [statistics.find_outlier([1.0, 1.0, 1.0, 1.0, 2.0]), statistics.find_outlier([3.0] * 5)]
+    told["no difference"] = [
+        statistics.estimate_difference(pairs) for pairs in ([], [(1.0, 0.0)], [(0.0, 1.0)], [(2.0, 3.0)])
+    ]
+    told["holm"] = statistics.correct_by_holm([0.01, 0.04, 0.03, 0.5])
     assert rounded(told) == snapshot
 
 
@@ -277,10 +279,10 @@ def test_groups_that_did_worse_are_told(snapshot: SnapshotAssertion) -> None:
     random = np.random.default_rng(3)
     worse = [1.0 - 0.2 * (name == "n2") + 0.01 * random.random() for name in groups]
     same = [1.0 + 0.01 * random.random() for _ in groups]
-    found = placement.findings(groups, {"score": worse, "web": same, "flat": [1.0] * 16})
-    told = {"findings": found, "worse": placement.worse_groups(found), "sides": placement.sides(groups)}
-    told["parity"] = placement.parity(range(1, 6))
-    told["varying"] = placement.varying({"score": worse, "flat": [1.0] * 16})
+    found = placement.compare_groups(groups, {"score": worse, "web": same, "flat": [1.0] * 16})
+    told = {"findings": found, "worse": placement.select_worse_groups(found), "sides": placement.choose_groups(groups)}
+    told["parity"] = placement.group_by_parity(range(1, 6))
+    told["varying"] = placement.list_varying({"score": worse, "flat": [1.0] * 16})
     told["split"] = placement.split(groups, "n1", worse)
     assert rounded(told) == snapshot
 

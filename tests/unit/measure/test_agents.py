@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.measure.agent import checked, tokens_of, watched
-from loadstone.measure.machine import views
+from loadstone.measure.agent import assign_tokens, split_address, watch_agents
+from loadstone.measure.machine import compute_views
 from loadstone.model.errors import ServiceError, UsageError
 
 ONE, OTHER = "https://a.example:7070", "https://b.example:7070"
@@ -23,26 +23,26 @@ WRONG = (
 @pytest.mark.parametrize("url", WRONG)
 def test_addresses_that_would_tell_the_token_to_others_are_refused(url: str) -> None:
     with pytest.raises(UsageError):
-        checked(url)
+        split_address(url)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:7070", "http://localhost:7070", ONE, "ssh://you@a.example:2222"])
 def test_others_are_taken(url: str) -> None:
-    assert url.endswith(checked(url)[1])
+    assert url.endswith(split_address(url)[1])
 
 
 def test_of_several_agents_none_learns_anothers_token() -> None:
-    assert tokens_of((ONE,), "first") == {ONE: "first"}
-    assert tokens_of((ONE, "ssh://c.example"), "first") == {ONE: "first"}
+    assert assign_tokens((ONE,), "first") == {ONE: "first"}
+    assert assign_tokens((ONE, "ssh://c.example"), "first") == {ONE: "first"}
     given = "a.example:7070=first,b.example:7070=second=="
-    assert tokens_of((ONE, OTHER), given) == {ONE: "first", OTHER: "second=="}
+    assert assign_tokens((ONE, OTHER), given) == {ONE: "first", OTHER: "second=="}
 
 
 @pytest.mark.parametrize("given", ["first", "a.example:7070=first", "a b", "se\rcret", "a.example:7070=x,b.example=y"])
 def test_a_token_that_cannot_be_read_is_refused_without_saying_it(given: str) -> None:
     urls = (ONE, OTHER) if given.isprintable() and " " not in given else (ONE,)
     with pytest.raises(UsageError) as refused:
-        tokens_of(urls, given)
+        assign_tokens(urls, given)
     assert given not in str(refused.value)
 
 
@@ -56,7 +56,7 @@ def test_why_ssh_ended_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     ssh(tmp_path, 'echo "no way to $*" >&2; exit 255', monkeypatch)
 
     async def asked() -> None:
-        async with watched(("ssh://you@a.example:2222",), None):
+        async with watch_agents(("ssh://you@a.example:2222",), None):
             pass
 
     with pytest.raises(ServiceError, match=r"no way to -o BatchMode=yes -p 2222 you@a\.example .*Check that `ssh -o"):
@@ -71,11 +71,11 @@ def test_an_answer_that_came_too_late_is_passed_over(tmp_path: Path, monkeypatch
     ssh(tmp_path, late.replace("{}", line), monkeypatch)
 
     async def asked() -> list[object]:
-        async with watched(("ssh://a.example",), None) as found:
+        async with watch_agents(("ssh://a.example",), None) as found:
             gauge = found["a"]
-            first = await gauge.inside()
+            first = await gauge.read_inside()
             await asyncio.sleep(0.6)
-            return [first, await gauge.inside()]
+            return [first, await gauge.read_inside()]
 
     first, second = asyncio.run(asked())
     assert first is None
@@ -88,5 +88,5 @@ def test_what_a_strange_agent_leaves_out_is_nothing() -> None:
     before |= {name: {} for name in ("cpu", "memory", "swap", "disk", "network", "pressure_us")}
     after = {**before, "unix_ns": 10**9, "cpu": {"user": 5.0}, "disk": {"read_count": 4}, "pressure_us": {"cpu": 1}}
     after["groups"] = [{"group": 1, "name": "a", "cpu": 2.0, "resident": 1}]
-    inside = views({"inside": before, "outside": None}, {"inside": after, "outside": None}, 1.0)["inside"]
+    inside = compute_views({"inside": before, "outside": None}, {"inside": after, "outside": None}, 1.0)["inside"]
     assert (inside["cpu_cores"], inside["pressure"], inside["groups"]) == ({}, {}, [])

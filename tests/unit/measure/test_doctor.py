@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.cli.doctor import text_of
+from loadstone.cli.doctor import format_advice
 from loadstone.measure import doctor
 from loadstone.measure.doctor import Advice, DoctorFinding, examine
-from loadstone.measure.quota import CpuQuota, cpu_quota
+from loadstone.measure.quota import CpuQuota, read_cpu_quota
 
 
 def group(root: Path, membership: str, files: dict[str, str]) -> CpuQuota | None:
@@ -17,7 +17,7 @@ def group(root: Path, membership: str, files: dict[str, str]) -> CpuQuota | None
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content)
     (root / "cgroup").write_text(membership)
-    return cpu_quota(root / "fs", root / "cgroup")
+    return read_cpu_quota(root / "fs", root / "cgroup")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_the_smallest_quota_around_a_process_is_found(
 
 
 def test_a_quota_below_the_cores_is_warned_of_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "cpu_quota", lambda: CpuQuota(0.04, "/pod/x"))
+    monkeypatch.setattr(doctor, "read_cpu_quota", lambda: CpuQuota(0.04, "/pod/x"))
     (advice,) = [one for one in examine(tmp_path) if one.matter == "CPU quota"]
     assert advice.finding is DoctorFinding.WARNING
     assert advice.figure.startswith("0.04 of ") and "/pod/x" in advice.figure
@@ -72,7 +72,7 @@ def test_a_narrow_terminal_breaks_no_word_of_a_remedy() -> None:
     path = "/var/lib/" + "long/" * 20 + "file"
     remedy = f"Raise the limit in /etc/security/limits.conf, or remove {path} to try again."
     advice = Advice("open files", DoctorFinding.WARNING, "1024, at least 65536", remedy)
-    lines = text_of(advice, 80).splitlines()
+    lines = format_advice(advice, 80).splitlines()
     assert lines[0] == "open files: 1024, at least 65536"
     assert " ".join(line.strip() for line in lines[1:]) == remedy
     assert all(len(line) <= 80 for line in lines if path not in line)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.host import launch
-from loadstone.measure.hardware import hardware, list_memory_modules
+from loadstone.measure.hardware import list_memory_modules, read_hardware
 
 OF_THIS_PROCESS = {"file systems", "memory modules", "limits of a process"}
 """Parts that are not read from the tree."""
@@ -36,7 +36,7 @@ def test_parts_are_read_from_where_the_kernel_shows_them(tmp_path: Path) -> None
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
-    parts = {name: facts for name, facts in hardware(tmp_path).items() if name not in OF_THIS_PROCESS}
+    parts = {name: facts for name, facts in read_hardware(tmp_path).items() if name not in OF_THIS_PROCESS}
     assert parts == {
         "board": {"board name": "X11"},
         "processor": {"sockets": "2", "threads a core": "2", "L3 unified cache": "32768K, shared by cores 0-3"},
@@ -48,12 +48,12 @@ def test_parts_are_read_from_where_the_kernel_shows_them(tmp_path: Path) -> None
 
 
 def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
-    assert set(hardware(tmp_path)) <= OF_THIS_PROCESS
+    assert set(read_hardware(tmp_path)) <= OF_THIS_PROCESS
 
 
 def test_limits_of_a_process_are_those_that_its_servers_get() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    shown = hardware()["limits of a process"]["open files"]
+    shown = read_hardware()["limits of a process"]["open files"]
     assert shown == (str(soft) if soft == hard else f"{soft}, at most {hard}")
 
 
@@ -85,6 +85,6 @@ def test_memory_modules_are_asked_for_once_in_a_boot(tmp_path: Path, monkeypatch
 
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "runtime"))
     monkeypatch.setattr(launch, "run", answer)
-    shown = [hardware(tmp_path)["memory modules"] for _ in range(2)]
+    shown = [read_hardware(tmp_path)["memory modules"] for _ in range(2)]
     assert shown == [{"A1": "8 GB"}] * 2
     assert [argv[0] for argv in asked] == ["dmidecode"]

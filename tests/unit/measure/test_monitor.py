@@ -15,8 +15,8 @@ from typing import Any
 import psutil
 import pytest
 
-from loadstone.host.http import is_here, leads_to_guests
-from loadstone.measure.monitor import Monitor, listeners
+from loadstone.host.http import is_guest_bridge, is_here
+from loadstone.measure.monitor import Monitor, find_listeners
 from loadstone.model.records.sample import Sample
 
 BUSY = "while True: pass"
@@ -93,12 +93,12 @@ def test_where_not_all_of_ours_are_known_nothing_is_said(busy: subprocess.Popen[
 def test_a_listener_at_a_targets_port_is_known_and_others_are_not_attributed(busy: subprocess.Popen[bytes]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        assert listeners([port]) == (os.getpid(),)
+        assert find_listeners([port]) == (os.getpid(),)
         sample = watched({}, knows_all=False, ports=(port,))
     assert sample.foreign_cores is None
     assert sample.unattributed_cores is not None
-    assert busy.pid not in listeners([port])
-    assert listeners([1]) == ()
+    assert busy.pid not in find_listeners([port])
+    assert find_listeners([1]) == ()
 
 
 def test_only_our_own_addresses_are_here() -> None:
@@ -116,6 +116,6 @@ def test_who_is_behind_a_bridge_without_a_way_out_is_here(
         (tmp_path / name / ("device" if is_hardware else "statistics")).mkdir(parents=True)
         (tmp_path / "br0" / "brif" / name).mkdir(parents=True)
     (tmp_path / "br0" / "brif").mkdir(parents=True, exist_ok=True)
-    assert leads_to_guests("br0", tmp_path) is is_ours
-    assert not leads_to_guests("eth7", tmp_path)
-    assert not leads_to_guests("", tmp_path)
+    assert is_guest_bridge("br0", tmp_path) is is_ours
+    assert not is_guest_bridge("eth7", tmp_path)
+    assert not is_guest_bridge("", tmp_path)

@@ -7,7 +7,7 @@ import pytest
 from loadstone.cli.main import main
 from loadstone.model.errors import StudyError
 from loadstone.study.file import read_study
-from loadstone.study.registry import file_sections
+from loadstone.study.registry import list_file_sections
 from loadstone.workloads import load
 
 GOOD = """\
@@ -240,7 +240,7 @@ def test_a_broken_study_is_refused_with_place_and_remedy(case: str, tmp_path: Pa
     file = tmp_path / "study.toml"
     file.write_text(text)
     with pytest.raises(StudyError) as error:
-        read_study(file, file_sections())
+        read_study(file, list_file_sections())
     matching = [one for one in error.value.problems if message in str(one)]
     assert matching, str(error.value)
     assert (matching[0].line, remedy in str(matching[0])) == (line, True), str(error.value)

@@ -20,7 +20,7 @@ from loadstone.model.load import (
 from loadstone.model.profile import Phases
 from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.study.file import read_study
-from loadstone.study.registry import file_sections
+from loadstone.study.registry import list_file_sections
 from loadstone.workloads import load as load_workload
 from tests.places import PLAN_SCHEMA, PROJECT
 
@@ -63,27 +63,27 @@ def test_what_is_no_rate_is_refused(text: str) -> None:
 
 
 def test_steps_and_ramps_bring_the_arrivals_under_their_curve() -> None:
-    assert Arrivals((50.0, 100.0)).due(100) == 7500
-    assert Arrivals((0.0, 100.0), is_ramp=True).due(100) == 5000
-    assert Arrivals((), trace_s=(0.0, 1.0, 99.0, 100.0)).due(100) == 3
+    assert Arrivals((50.0, 100.0)).count_scheduled(100) == 7500
+    assert Arrivals((0.0, 100.0), is_ramp=True).count_scheduled(100) == 5000
+    assert Arrivals((), trace_s=(0.0, 1.0, 99.0, 100.0)).count_scheduled(100) == 3
 
 
 @given(st.lists(st.floats(0.1, 1000), min_size=1, max_size=6), st.booleans())
 def test_a_path_covers_the_run_and_is_without_gaps(rates: list[float], is_ramp: bool) -> None:
     path = Arrivals((rates[0], rates[-1]) if is_ramp else tuple(rates), is_ramp)
-    stages = path.stages(PHASES)
+    stages = path.list_stages(PHASES)
     assert sum(stage.seconds for stage in stages) == pytest.approx(PHASES.total_s)
     assert stages[0].from_per_s == 0
     assert stages[-1].to_per_s == 0
-    steady = path.steady_stages(PHASES.steady_s)
-    assert sum(stage.expected for stage in steady) == pytest.approx(path.due(PHASES.steady_s))
+    steady = path.list_steady_stages(PHASES.steady_s)
+    assert sum(stage.expected for stage in steady) == pytest.approx(path.count_scheduled(PHASES.steady_s))
 
 
 def test_a_trace_is_read_line_by_line(tmp_path: Path) -> None:
     file = tmp_path / "trace.txt"
     file.write_text("# seconds\n0\n0.5\n\n2.25\n")
     assert read_trace(file) == (0.0, 0.5, 2.25)
-    instants = Arrivals((), trace_s=(0.0, 0.5, 2.25)).instants(PHASES)
+    instants = Arrivals((), trace_s=(0.0, 0.5, 2.25)).list_instants(PHASES)
     assert instants[-3:] == [30.0, 30.5, 32.25]  # behind ramp-up and warm-up
 
 
@@ -138,7 +138,7 @@ def test_sessions_without_an_end_cannot_arrive(tmp_path: Path) -> None:
 
 
 def test_the_example_of_open_and_closed_load_is_readable() -> None:
-    study = read_study(PROJECT / "examples" / "open-and-closed.toml", file_sections())
+    study = read_study(PROJECT / "examples" / "open-and-closed.toml", list_file_sections())
     assert [str(entry.load()) for entry in study.loads] == ["50 to 250 arrivals/s (poisson)", "20 sessions"]
     assert (study.together, study.driver.lag_share_pct) == (True, 10)
 

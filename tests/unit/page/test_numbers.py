@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadstone.model.numbers import chance
+from loadstone.model.numbers import format_chance
 
 
 @pytest.mark.parametrize(
@@ -16,4 +16,4 @@ from loadstone.model.numbers import chance
     ],
 )
 def test_a_chance_too_small_to_be_shown_is_a_bound(p: float, places: int, text: str) -> None:
-    assert chance(p, places) == text
+    assert format_chance(p, places) == text

@@ -7,7 +7,7 @@ import pytest
 
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.vm import accelerator
-from loadstone.platforms.vm.accelerator import DetectedAccelerator, found_accelerator, remembered
+from loadstone.platforms.vm.accelerator import DetectedAccelerator, detect_accelerator, read_detected
 from loadstone.platforms.vm.settings import Accelerator
 
 
@@ -32,7 +32,7 @@ def let_probe_find(monkeypatch: pytest.MonkeyPatch, *answers: Accelerator) -> li
 
 
 def detect(requested: Accelerator = Accelerator.AUTO) -> Accelerator:
-    return asyncio.run(found_accelerator(requested)).accelerator
+    return asyncio.run(detect_accelerator(requested)).accelerator
 
 
 def test_a_module_that_is_loaded_later_is_noticed_without_a_restart(
@@ -40,7 +40,7 @@ def test_a_module_that_is_loaded_later_is_noticed_without_a_restart(
 ) -> None:
     left = let_probe_find(monkeypatch, Accelerator.KVM)
     assert detect() is Accelerator.TCG
-    assert remembered() is None
+    assert read_detected() is None
     (host / "kvm").touch()
     (host / "modules" / "kvm_amd").mkdir(parents=True)
     assert detect() is Accelerator.KVM

@@ -14,7 +14,7 @@ from loadstone.platforms.journal import ResourceJournal
 @pytest.fixture
 def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ResourceJournal]:
     """A journal named `ls1`, and a folder in place of the hierarchies of control groups."""
-    monkeypatch.setattr(cgroup, "ROOT", tmp_path / "cgroup")
+    monkeypatch.setattr(cgroup, "CGROUP_ROOT", tmp_path / "cgroup")
     (tmp_path / "cgroup").mkdir()
     (tmp_path / "ls1").mkdir()
     with (tmp_path / "journal").open("w") as file:
@@ -22,27 +22,27 @@ def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Resourc
 
 
 def unify() -> None:
-    (cgroup.ROOT / "cgroup.controllers").write_text("cpu io memory")
+    (cgroup.CGROUP_ROOT / "cgroup.controllers").write_text("cpu io memory")
 
 
 def split(*controllers: str) -> None:
     for controller in controllers:
-        (cgroup.ROOT / controller).mkdir()
+        (cgroup.CGROUP_ROOT / controller).mkdir()
 
 
 def test_a_weight_is_that_of_version_two(journal: ResourceJournal) -> None:
     unify()
     group = make_weighted_group(journal, "web", 300, None)
-    assert (cgroup.ROOT / "cgroup.subtree_control").read_text() == "+cpu"
-    assert (cgroup.ROOT / "ls1-web" / "cpu.weight").read_text() == "300"
-    assert group.paths == (cgroup.ROOT / "ls1-web",)
+    assert (cgroup.CGROUP_ROOT / "cgroup.subtree_control").read_text() == "+cpu"
+    assert (cgroup.CGROUP_ROOT / "ls1-web" / "cpu.weight").read_text() == "300"
+    assert group.paths == (cgroup.CGROUP_ROOT / "ls1-web",)
 
 
 def test_a_weight_of_version_one_is_relative_to_its_usual_weight(journal: ResourceJournal) -> None:
     split("cpu", "cpuacct", "blkio")
     group = make_weighted_group(journal, "web", 300, 50)
-    assert (cgroup.ROOT / "cpu" / "ls1-web" / "cpu.shares").read_text() == str(3 * 1024)
-    assert (cgroup.ROOT / "blkio" / "ls1-web" / "blkio.bfq.weight").read_text() == "50"
+    assert (cgroup.CGROUP_ROOT / "cpu" / "ls1-web" / "cpu.shares").read_text() == str(3 * 1024)
+    assert (cgroup.CGROUP_ROOT / "blkio" / "ls1-web" / "blkio.bfq.weight").read_text() == "50"
     assert [path.parent.name for path in group.paths] == ["cpuacct", "cpu", "blkio"]
 
 
@@ -61,4 +61,4 @@ def test_memory_has_a_limit_in_bytes(is_unified: bool, file: str, journal: Resou
     else:
         split("memory")
     make_memory_group(journal, "web", 64)
-    assert (cgroup.ROOT / file).read_text() == str(64 << 20)
+    assert (cgroup.CGROUP_ROOT / file).read_text() == str(64 << 20)

@@ -17,6 +17,6 @@ def test_an_overlay_is_never_shorter_than_its_base(
     base.write_bytes(b"QFI\xfb" + bytes(20) + (100 * MIB).to_bytes(8, "big") + bytes(100))
     commands: list[list[str]] = []
     monkeypatch.setattr(image, "run_tool", lambda argv, *_: commands.append(argv))
-    image.overlay(base, tmp_path / "disk.qcow2", asked_mib)
+    image.create_overlay(base, tmp_path / "disk.qcow2", asked_mib)
     (command,) = commands
     assert command[-1 - len(size) :] == [str(tmp_path / "disk.qcow2"), *size]

@@ -13,7 +13,7 @@ from loadstone.platforms.pair import machine as pair_machine
 from loadstone.platforms.pair.control import require_name
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.side import Side
-from loadstone.platforms.pair.status import status_of, status_rows
+from loadstone.platforms.pair.status import describe_state, list_status_rows
 from loadstone.platforms.vm.agent import Agent
 
 
@@ -127,7 +127,7 @@ def test_a_machine_is_protected_again_however_often_that_failed_before(monkeypat
 def test_the_status_says_protected_only_while_both_agents_do(
     serving: SaidSide, follower: SaidSide, status: str
 ) -> None:
-    assert status_of(pair_of(serving, follower)) == status
+    assert describe_state(pair_of(serving, follower)) == status
 
 
 @dataclass(eq=False)
@@ -184,7 +184,7 @@ def test_a_pair_whose_both_sides_are_gone_is_restarted_a_few_times(monkeypatch: 
 
     async def boot_again(served: Side, number: int) -> list[Side]:
         assert pair._changing.locked()
-        assert status_of(pair) == "restarting"
+        assert describe_state(pair) == "restarting"
         assert (served, number) == (pair.sides[0], 2 * pair.restarts)
         raise PlatformError(f"attempt {pair.restarts}")
 
@@ -199,7 +199,7 @@ def test_a_pair_whose_both_sides_are_gone_is_restarted_a_few_times(monkeypatch: 
 
     asyncio.run(keep())
     assert pair.failures == ["attempt 1", "attempt 2", "attempt 3"]
-    assert status_of(pair) == "gone"
+    assert describe_state(pair) == "gone"
 
 
 @dataclass
@@ -241,7 +241,7 @@ def test_a_small_lag_of_the_guests_clock_is_corrected_and_a_large_one_reported(
     figures: dict[str, Any] = dict.fromkeys(
         ("lag_ms", "log_mbit_per_s", "slowed_pct", "held_ms", "serving", "secondary")
     )
-    rows = status_rows({**figures, "status": "protected", "failures": [], "clock_ahead_s": pair.clock_ahead_s})
+    rows = list_status_rows({**figures, "status": "protected", "failures": [], "clock_ahead_s": pair.clock_ahead_s})
     assert ("guest clock", text) in rows
 
 
@@ -249,5 +249,5 @@ def test_the_log_of_a_status_is_split_by_what_its_events_are_about() -> None:
     figures: dict[str, Any] = dict.fromkeys(("lag_ms", "slowed_pct", "held_ms", "serving", "secondary"))
     kinds = {"network": 0.5, "disk": 0.0, "clock": 0.0625}
     log = {"log_mbit_per_s": 0.5625, "log_mbit_per_s_by_kind": kinds}
-    rows = status_rows({**figures, **log, "status": "protected", "failures": []})
+    rows = list_status_rows({**figures, **log, "status": "protected", "failures": []})
     assert ("log", "0.5625 Mbit/s: network 0.5000, clock 0.0625") in rows

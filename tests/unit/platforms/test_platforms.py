@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from loadstone.host import runtime
-from loadstone.host.cores import core_list
+from loadstone.host.cores import read_core_list
 from loadstone.host.identity import is_still, start_of
 from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.load import Population
@@ -20,22 +20,22 @@ from loadstone.model.records.manifest import Status
 from loadstone.model.system import Reference
 from loadstone.platforms import journal
 from loadstone.platforms.fabric import NetworkInterface
-from loadstone.platforms.kind import own_settings
-from loadstone.platforms.registry import described, read_machine
-from loadstone.platforms.vm.command import Layout, Sockets, command
-from loadstone.platforms.vm.image import Image, disk_mib
+from loadstone.platforms.kind import get_own_settings
+from loadstone.platforms.registry import describe_machine, read_machine
+from loadstone.platforms.vm.command import Layout, Sockets, build_command
+from loadstone.platforms.vm.image import Image, compute_disk_mib
 from loadstone.platforms.vm.settings import Accelerator, Cache, Pages, VmSettings
 from loadstone.report.build import Format
 from loadstone.report.study import render_study
 from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.store.study import StudyFolder
 from loadstone.study.base import WorkloadRuns
-from loadstone.study.kinds.compare.platforms.answer import PlatformsAnswer, indices
-from loadstone.study.kinds.compare.platforms.rows import tables
+from loadstone.study.kinds.compare.platforms.answer import PlatformsAnswer, compute_indices
+from loadstone.study.kinds.compare.platforms.rows import build_tables
 from loadstone.study.kinds.compare.section import CompareSection
 from loadstone.study.question import Question
-from loadstone.study.registry import study_kinds
-from loadstone.study.runner import answer_of, manifest_of
+from loadstone.study.registry import list_study_kinds
+from loadstone.study.runner import answer_of, build_manifest
 from loadstone.study.spec import StudySpec
 from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.workloads import load as load_workload
@@ -93,10 +93,10 @@ def test_all_three_workloads_have_an_index_on_each_platform_and_its_ratio() -> N
     asked = CompareSection(platform=("process", "vm"))
     workloads = [load_workload(name) for name in ("banking", "shopping", "support")]
     answers = [_answer(question) for question in ask(asked, workloads, PROFILES["quick"]).questions]
-    found = indices(answers)
+    found = compute_indices(answers)
     assert found is not None
     assert found.ratio == pytest.approx(0.5, rel=0.06)
-    assert indices(answers[:1]) is None
+    assert compute_indices(answers[:1]) is None
 
 
 def _answer(question: Question[PlatformsAnswer]) -> PlatformsAnswer:
@@ -112,7 +112,7 @@ def test_platforms_that_are_alike_do_not_part() -> None:
 
 def test_every_row_of_a_comparison_has_a_figure_or_a_reason() -> None:
     part = compared(1000, 200)
-    for table in tables(part.names, part.load, part.at_peak, part.typical, part.common):
+    for table in build_tables(part.names, part.load, part.at_peak, part.typical, part.common):
         for row in table.rows:
             assert row.a is not None or row.why_not[0] or table.title != "Monitors at the peak"
 
@@ -125,8 +125,8 @@ def test_the_report_says_in_large_letters_what_was_emulated(tmp_path: Path) -> N
     _, runs = carry_out(question, platform(1000, 200, 10.0))
     part = WorkloadLoad(workload, Population(1))
     base = WorkloadRuns(RunSpec("support", (part,), PROFILES["quick"], 1, 1, Reference(1), tmp_path))
-    spec = StudySpec("platforms", study_kinds()["compare"], asked_of, base, {"kind": "compare"})
-    folder = StudyFolder.create(tmp_path, manifest_of(spec, "identity"))
+    spec = StudySpec("platforms", list_study_kinds()["compare"], asked_of, base, {"kind": "compare"})
+    folder = StudyFolder.create(tmp_path, build_manifest(spec, "identity"))
     folder.write_answer(spec.kind.adapter, answer_of(spec, runs))
     folder.mark(Status.COMPLETE)
     page = render_study(folder.path, Format.HTML)
@@ -145,8 +145,8 @@ def test_two_platforms_are_needed() -> None:
 def test_a_machine_is_read_from_its_settings() -> None:
     machine = read_machine("platform=vm,cpus=2,memory=1024,cache=none,pin=0-1")
     assert (machine.cpus, machine.memory) == (2, 1024)
-    assert own_settings(machine, VmSettings).cache is Cache.NONE
-    assert described(machine) == "virtual machine of 2 CPUs and 1024 MiB, pin 0-1"
+    assert get_own_settings(machine, VmSettings).cache is Cache.NONE
+    assert describe_machine(machine) == "virtual machine of 2 CPUs and 1024 MiB, pin 0-1"
     with pytest.raises(UsageError, match=r"A machine has no `cpu`. Did you mean `cpus`"):
         read_machine("cpu=2")
     with pytest.raises(UsageError, match=r"`memory=8` is not valid for a machine. Expected: MiB of memory, 64 or more"):
@@ -155,13 +155,13 @@ def test_a_machine_is_read_from_its_settings() -> None:
 
 def test_a_root_disk_has_the_size_of_its_image_or_a_larger_one(tmp_path: Path) -> None:
     minimal = Image("minimal", "0", Path("/k"), "6.1", Path("/i"))
-    assert [disk_mib(minimal, mib) for mib in (0, 64)] == [0, 64]
+    assert [compute_disk_mib(minimal, mib) for mib in (0, 64)] == [0, 64]
     root = tmp_path / "root.qcow2"
     root.write_bytes(b"QFI\xfb".ljust(24, b"\0") + (900 << 20).to_bytes(8, "big") + bytes(72))
     debian = replace(minimal, name="debian", root=root)
-    assert [disk_mib(debian, mib) for mib in (0, 900, 2048)] == [900, 900, 2048]
+    assert [compute_disk_mib(debian, mib) for mib in (0, 900, 2048)] == [900, 900, 2048]
     with pytest.raises(PlatformError, match=r"`disk=64` is too small for the image `debian`.*Use `disk=900` or more"):
-        disk_mib(debian, 64)
+        compute_disk_mib(debian, 64)
 
 
 def layout(**settings: object) -> Layout:
@@ -173,7 +173,9 @@ def layout(**settings: object) -> Layout:
 
 
 def test_declared_options_reach_the_hypervisor() -> None:
-    words = command(layout(cpus=4, memory=2048, pages=Pages.HUGE, io_threads=1, cache=Cache.DIRECTSYNC, nic="vmxnet3"))
+    words = build_command(
+        layout(cpus=4, memory=2048, pages=Pages.HUGE, io_threads=1, cache=Cache.DIRECTSYNC, nic="vmxnet3")
+    )
     said = " ".join(words)
     assert "-smp 4 -m 2048M" in said
     assert "memory-backend-memfd,id=memory,size=2048M,hugetlb=on" in said
@@ -186,11 +188,11 @@ def test_declared_options_reach_the_hypervisor() -> None:
 
 
 def test_cores_are_read_and_must_be_there() -> None:
-    assert core_list("0") == {0}
+    assert read_core_list("0") == {0}
     with pytest.raises(PlatformError, match="There is no core 4095 here"):
-        core_list("0+4095")
+        read_core_list("0+4095")
     with pytest.raises(PlatformError, match="is not a valid list of cores"):
-        core_list("a-b")
+        read_core_list("a-b")
 
 
 def test_what_a_killed_process_left_is_undone_and_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,13 +246,13 @@ def test_a_folder_that_others_may_write_to_is_not_believed(tmp_path: Path, monke
     assert journal.reap() == []
     assert not (tmp_path / "harm").exists()
     with pytest.raises(PlatformError, match="only this user may write to"):
-        journal.private_folder()
+        journal.make_private_folder()
 
 
 @pytest.mark.parametrize(("user", "confined"), [(0, "-runas nobody"), (1000, "elevateprivileges=deny")])
 def test_a_hypervisor_is_confined_whoever_starts_it(user: int, confined: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: user)
-    said = " ".join(command(layout()))
+    said = " ".join(build_command(layout()))
     assert confined in said
     assert "-sandbox on,obsolete=deny,spawn=deny,resourcecontrol=deny" in said
 
@@ -274,7 +276,7 @@ def test_a_journal_is_kept_by_processes_that_inherit_its_lock_and_by_its_next_ke
 ) -> None:
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path))
     tmp_path.chmod(0o700)
-    folder, lock = runtime.locked_folder()
+    folder, lock = runtime.make_locked_folder()
     (folder / journal.JOURNAL).touch()
     with subprocess.Popen(["sleep", "600"], pass_fds=(lock,)) as heir:
         os.close(lock)

@@ -13,7 +13,7 @@ from loadstone.model.errors import UsageError
 from loadstone.platforms import journal
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.journal import ResourceJournal
-from loadstone.platforms.kind import own_settings
+from loadstone.platforms.kind import get_own_settings
 from loadstone.platforms.pair.command import PairLayout
 from loadstone.platforms.pair.disk import PairDisk
 from loadstone.platforms.pair.saved import copy_saved, keep_saved, pair_key
@@ -21,14 +21,14 @@ from loadstone.platforms.registry import read_machine
 from loadstone.platforms.vm import command as commands
 from loadstone.platforms.vm import saved_state, state_key
 from loadstone.platforms.vm.command import Layout, Sockets
-from loadstone.platforms.vm.host_identity import HostIdentity, host_identity
+from loadstone.platforms.vm.host_identity import HostIdentity, read_host_identity
 from loadstone.platforms.vm.image import Image
 from loadstone.platforms.vm.saved_state import (
     HEADER_BYTES,
     UNFINISHED_PREFIX,
     UnusableStateError,
-    new_state,
-    opened_state,
+    create_state,
+    open_state,
     remove_state,
     state_path,
 )
@@ -106,7 +106,7 @@ def test_kernel_arguments_and_the_format_change_the_key(monkeypatch: pytest.Monk
     with monkeypatch.context() as changed:
         changed.setattr(state_key, "STATE_FORMAT", 0)
         assert key(layout()) != before
-    monkeypatch.setattr(commands, "kernel_line", lambda layout: "console=ttyS1")
+    monkeypatch.setattr(commands, "build_kernel_line", lambda layout: "console=ttyS1")
     assert key(layout()) != before
 
 
@@ -115,9 +115,9 @@ def test_another_build_of_qemu_is_noticed(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("PATH", str(tmp_path))
     program.write_text("one")
     program.chmod(0o755)
-    before = host_identity()
+    before = read_host_identity()
     program.write_text("another")
-    assert host_identity().qemu != before.qemu
+    assert read_host_identity().qemu != before.qemu
     assert "Linux" in before.processor
 
 
@@ -156,9 +156,9 @@ def test_a_card_that_cannot_be_given_an_address_keeps_its_machine_from_being_res
 
 def test_the_option_reaches_all_machines_that_could_be_restored() -> None:
     placement = make_placement("vm", ["memory=192"], "platform=pair", cold=True)
-    assert own_settings(placement.machine, RestorableSettings).cold
-    assert own_settings(placement.backend, RestorableSettings).cold
-    assert not own_settings(make_placement("vm", (), None).machine, RestorableSettings).cold
+    assert get_own_settings(placement.machine, RestorableSettings).cold
+    assert get_own_settings(placement.backend, RestorableSettings).cold
+    assert not get_own_settings(make_placement("vm", (), None).machine, RestorableSettings).cold
     with pytest.raises(UsageError, match=r"--cold applies to machines that are booted\. Add --platform vm or pair"):
         make_placement("process", (), None, cold=True)
 
@@ -178,7 +178,7 @@ def keep(name: str, notes: ResourceJournal, content: bytes = b"memory" * 1000) -
 
 
 def test_a_state_is_kept_whole_and_read_again(notes: ResourceJournal) -> None:
-    with new_state("k", notes) as writer:
+    with create_state("k", notes) as writer:
         assert writer
         source = notes.folder / "source"
         source.write_bytes(b"memory" * 1000)
@@ -186,7 +186,7 @@ def test_a_state_is_kept_whole_and_read_again(notes: ResourceJournal) -> None:
             writer.copy(lambda piece: file.readinto(piece) or 0)
         assert not state_path("k").exists(), "it has its name before it is complete"
         writer.finish({"kernel": "6.1"})
-    with opened_state("k") as state:
+    with open_state("k") as state:
         assert state
         state.verify()
         assert os.read(state.file.fileno(), 12) == b"memorymemory", "QEMU would begin elsewhere"
@@ -227,7 +227,7 @@ def test_a_state_that_is_not_what_was_kept_is_refused_and_replaced(
 ) -> None:
     keep("k", notes)
     harm(state_path("k"))
-    with pytest.raises(UnusableStateError, match=why), opened_state("k") as state:
+    with pytest.raises(UnusableStateError, match=why), open_state("k") as state:
         assert state
         state.verify()
     assert why in copy_saved("k", notes.folder / "copy")
@@ -238,7 +238,7 @@ def test_a_state_that_is_not_what_was_kept_is_refused_and_replaced(
 
 
 def test_two_processes_do_not_write_one_state_at_once(notes: ResourceJournal) -> None:
-    with new_state("k", notes) as first, new_state("k", notes) as second, new_state("other", notes) as third:
+    with create_state("k", notes) as first, create_state("k", notes) as second, create_state("other", notes) as third:
         assert first
         assert second is None
         assert third
@@ -252,16 +252,16 @@ def test_the_states_used_last_stay_within_number_and_size(
         keep(name, notes)
         os.utime(state_path(name), (number, number))
         if name == "b":
-            with opened_state("a"):
+            with open_state("a"):
                 pass  # now used after b
     assert [name for name in "abc" if state_path(name).exists()] == ["a", "c"]
-    monkeypatch.setattr(saved_state, "MOST_BYTES", 12_000)
+    monkeypatch.setattr(saved_state, "STATES_MOST_BYTES", 12_000)
     keep("d", notes)
     assert [name for name in "abcd" if state_path(name).exists()] == ["d"]
 
 
 def test_a_state_that_finds_no_room_is_not_kept(notes: ResourceJournal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saved_state, "MOST_BYTES", 100)
+    monkeypatch.setattr(saved_state, "STATES_MOST_BYTES", 100)
     keep("large", notes)
     monkeypatch.setattr(saved_state, "FREE_BYTES", 1 << 62)
     keep("full", notes)
@@ -276,7 +276,7 @@ def test_what_a_killed_process_left_unfinished_is_removed_but_not_what_another_w
     left = state_path("k").with_name(f"{UNFINISHED_PREFIX}left")
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half")
-    with new_state("written", notes) as writer:
+    with create_state("written", notes) as writer:
         assert writer
         noted = [{"kind": "unfinished", "path": str(path)} for path in (left, writer.path)]
         assert [journal.UNDO["unfinished"](entry) for entry in noted] == [f"unfinished file {left.name}", ""]

@@ -19,13 +19,13 @@ from loadstone.platforms.cgroup import Group
 from loadstone.platforms.contract import Attachment
 from loadstone.platforms.fabric import Fabric, Network, NetworkInterface, _add_tap
 from loadstone.platforms.journal import ResourceJournal
-from loadstone.platforms.kind import own_settings
+from loadstone.platforms.kind import get_own_settings
 from loadstone.platforms.kinds import vm
 from loadstone.platforms.kinds.vm import VmPlatform
 from loadstone.platforms.maker import MachineMaker
 from loadstone.platforms.registry import read_machine, refuse_foreign
 from loadstone.platforms.vm import host_share, image, usage
-from loadstone.platforms.vm.command import Layout, Sockets, command, kernel_line
+from loadstone.platforms.vm.command import Layout, Sockets, build_command, build_kernel_line
 from loadstone.platforms.vm.conflicts import find_conflict, find_lack
 from loadstone.platforms.vm.guest import list_passed_interfaces
 from loadstone.platforms.vm.host_share import find_vhost_threads, make_launch_prefix
@@ -47,7 +47,7 @@ def layout(**settings: object) -> Layout:
 
 def argument(made: Layout, name: str, beginning: str = "") -> str:
     """The value of QEMU's option whose value begins so."""
-    argv = command(made)
+    argv = build_command(made)
     values = [value for option, value in pairwise(argv) if option == f"-{name}"]
     (found,) = [value for value in values if value.startswith(beginning)]
     return found
@@ -92,7 +92,7 @@ def test_a_disk_has_its_format_and_its_interface(
 def test_a_disk_has_its_controller_and_the_module_for_it(controller: str, device: str, modules: str) -> None:
     made = layout(disk=64, controller=controller, io_threads=1)
     assert argument(made, "device", device.partition(",")[0]) == device
-    assert modules in kernel_line(made)
+    assert modules in build_kernel_line(made)
 
 
 def test_an_nvme_disk_and_a_scsi_disk_are_on_their_buses() -> None:
@@ -120,7 +120,7 @@ def test_a_card_without_offloads_computes_nothing() -> None:
 def test_other_models_have_the_address_of_the_machine() -> None:
     made = layout(nic="e1000", kernel="generic")
     assert argument(made, "device", "e1000") == f"e1000,netdev=line0,mac={NIC.mac}"
-    assert "loadstone.modules=e1000" in kernel_line(made)
+    assert "loadstone.modules=e1000" in build_kernel_line(made)
     assert not made.is_restorable
 
 
@@ -145,7 +145,10 @@ def test_memory_has_its_pages_and_its_nodes(settings: dict[str, object], nodes: 
 
 
 def test_arguments_of_the_kernel_follow_ours() -> None:
-    assert kernel_line(layout(kernel_arguments="divider=10 nosmt")) == "console=ttyS0 panic=-1 quiet divider=10 nosmt"
+    assert (
+        build_kernel_line(layout(kernel_arguments="divider=10 nosmt"))
+        == "console=ttyS0 panic=-1 quiet divider=10 nosmt"
+    )
 
 
 def test_a_passed_card_is_a_device_whose_address_users_reach() -> None:
@@ -186,9 +189,9 @@ def test_vhost_threads_are_the_processs_own_or_the_kernels(tmp_path: Path) -> No
 def test_cpu_time_of_vhost_threads_is_counted_by_itself() -> None:
     here = Path("/proc/self/task")
     thread = int(next(here.iterdir()).name)
-    seconds = usage.thread_seconds(thread, {thread: usage.VHOST})
+    seconds = usage.read_thread_seconds(thread, {thread: usage.VHOST})
     assert seconds["vhost"] > 0
-    assert "vhost" not in usage.thread_seconds(thread, {})
+    assert "vhost" not in usage.read_thread_seconds(thread, {})
 
 
 def test_nodes_are_those_of_the_cores(tmp_path: Path) -> None:
@@ -250,8 +253,8 @@ def test_what_the_host_lacks_is_refused_before_anything_starts(monkeypatch: pyte
 
 def test_settings_of_bridges_lead_to_a_bridge(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vm, "may_make_networks", lambda: False)
-    assert VmPlatform().attachment(read_machine("platform=vm")) is Attachment.NONE
-    assert VmPlatform().attachment(read_machine("platform=vm,cpus=2,queues=2")) is Attachment.TAP
+    assert VmPlatform().choose_attachment(read_machine("platform=vm")) is Attachment.NONE
+    assert VmPlatform().choose_attachment(read_machine("platform=vm,cpus=2,queues=2")) is Attachment.TAP
 
 
 def test_other_platforms_refuse_the_settings() -> None:
@@ -296,13 +299,13 @@ def test_weights_are_written_to_the_group_or_refused(tmp_path: Path, monkeypatch
 
 
 def test_a_machine_that_cannot_be_is_named_by_its_platform() -> None:
-    missing = asyncio.run(VmPlatform().missing(read_machine("platform=vm,nic=e1000")))
+    missing = asyncio.run(VmPlatform().explain_missing(read_machine("platform=vm,nic=e1000")))
     assert "kernel=generic" in missing or "apt-get install" in missing
 
 
 def test_a_machine_loads_all_lists_of_modules_that_its_devices_need() -> None:
     made = layout(nic="e1000", kernel="generic", controller="virtio-scsi", disk=64)
-    assert "loadstone.modules=scsi,e1000" in kernel_line(made)
+    assert "loadstone.modules=scsi,e1000" in build_kernel_line(made)
 
 
 def test_qemu_has_more_time_to_start_where_it_takes_memory_at_once() -> None:
@@ -326,10 +329,10 @@ def test_machines_on_several_bridges_of_the_host_are_on_several_networks(tmp_pat
 
 def test_copies_take_cores_and_bridges_round_robin() -> None:
     spec = read_machine("platform=vm,count=3,pin=0/1,bridge=br0/br1")
-    copies = [read_machine(spec.number(index).declared) for index in range(3)]
+    copies = [read_machine(spec.with_number(index).declared) for index in range(3)]
     assert [copy.pin for copy in copies] == ["0", "1", "0"]
-    assert [own_settings(copy, VmSettings).bridge for copy in copies] == ["br0", "br1", "br0"]
-    assert read_machine("platform=vm,count=2").number(1).pin is None
+    assert [get_own_settings(copy, VmSettings).bridge for copy in copies] == ["br0", "br1", "br0"]
+    assert read_machine("platform=vm,count=2").with_number(1).pin is None
 
 
 class SlowRoutes:

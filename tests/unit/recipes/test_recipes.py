@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from loadstone import topologies as topology_modules
 from loadstone.cli import study as study_commands
-from loadstone.cli.main import main, whole_program
+from loadstone.cli.main import build_program, main
 from loadstone.cli.options import make_placement
 from loadstone.host.http import get
 from loadstone.model.choices import CHOICES, NONE, ServiceChoices
@@ -29,10 +29,10 @@ from loadstone.model.records.manifest import Status
 from loadstone.model.service import ServiceRole
 from loadstone.model.system import Clock, Reference
 from loadstone.model.target import Endpoint
-from loadstone.model.topology import topologies
+from loadstone.model.topology import list_topologies
 from loadstone.model.workload import ServerNeeds
 from loadstone.platforms import kinds as platform_modules
-from loadstone.platforms.registry import described, machine_kind, platform_kinds
+from loadstone.platforms.registry import build_machine_kind, describe_machine, list_platform_kinds
 from loadstone.report import section as section_module
 from loadstone.report import sections
 from loadstone.report.build import Format, write_report
@@ -40,7 +40,7 @@ from loadstone.report.study import write_study_report
 from loadstone.run.judging import judge
 from loadstone.services import kinds as service_modules
 from loadstone.services import reference
-from loadstone.services.registry import names_of, refuse_unfit, service_kind, service_kinds
+from loadstone.services.registry import get_service_kind, list_names, list_service_kinds, refuse_unfit
 from loadstone.store.study import StudyFolder
 from loadstone.study import kinds, registry
 from loadstone.study.kind import StudyAnswer
@@ -54,12 +54,12 @@ from loadstone.study.sections import (
     StudyHeader,
     TargetSection,
 )
-from loadstone.study.spec import questions
-from loadstone.testbed import testbed_of
+from loadstone.study.spec import build_questions
+from loadstone.testbed import start_testbed
 from loadstone.testbed.context import open_testbed
-from loadstone.testbed.machines import machines_of
+from loadstone.testbed.machines import list_machines
 from loadstone.testbed.running import Running
-from loadstone.testbed.start import site_on, start_service
+from loadstone.testbed.start import build_site_on, start_service
 from loadstone.workloads import load
 from tests.made import carry_out, made
 from tests.places import EVENTS_SCHEMA, PROJECT
@@ -76,7 +76,7 @@ from pydantic import Field
 from loadstone.model.reading import Flag
 from loadstone.page.blocks import Paragraph
 from loadstone.study.kind import StudyKind, StudySection
-from loadstone.study.question import Answer, first_missing, key_of
+from loadstone.study.question import Answer, find_first_missing, format_key
 from loadstone.study.summary import RunRequest
 
 
@@ -101,13 +101,13 @@ class Twice:
 
     workload: str
 
-    def requests(self):
-        return [RunRequest(key_of(number, self.workload, ""), self.workload, {}, number) for number in (1, 2)]
+    def plan_runs(self):
+        return [RunRequest(format_key(number, self.workload, ""), self.workload, {}, number) for number in (1, 2)]
 
-    def next(self, runs):
-        return first_missing(self.requests(), runs)
+    def plan_next(self, runs):
+        return find_first_missing(self.plan_runs(), runs)
 
-    def left(self, runs):
+    def estimate_left(self, runs):
         return 2 - len(runs)
 
     def answer(self, runs):
@@ -116,13 +116,13 @@ class Twice:
         return TwiceAnswer(workload=self.workload, is_answered=len(runs) == 2, headline=headline, throughputs=values)
 
 
-def blocks(answer, workload, runs):
+def render_blocks(answer, workload, runs):
     yield Paragraph(f"Throughputs: {answer.throughputs}")
 
 
 KIND = StudyKind(
     name="twice", question="Does it come out again?", help="Make a run twice.", section=TwiceSection,
-    answer=TwiceAnswer, make=lambda section, context: Twice(context.workload.name), blocks=blocks,
+    answer=TwiceAnswer, make=lambda section, context: Twice(context.workload.name), blocks=render_blocks,
 )
 '''
 SECTION = '''
@@ -132,12 +132,12 @@ from loadstone.page.blocks import Heading, Paragraph
 from loadstone.report.section import ReportSection
 
 
-def blocks(context):
+def render_blocks(context):
     yield Heading("Sown")
     yield Paragraph(f"From seed {context.result.manifest.seed}.")
 
 
-SECTION = ReportSection(rank=999, of_result=blocks)
+SECTION = ReportSection(rank=999, of_result=render_blocks)
 '''
 PLATFORM = '''
 """`polite`: processes that give way to others."""
@@ -176,12 +176,12 @@ while True:
 """
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     words = ["python3", "-c", GREET, site.folder, site.listen, str(site.port)]
     return Program(words, {"greeting": "* OK at your service\\r\\n"})
 
 
-KIND = ServiceKind("greeter", ServiceRole.MAIL, program, 1143)
+KIND = ServiceKind("greeter", ServiceRole.MAIL, build_program, 1143)
 '''
 TOPOLOGY = '''
 """The auction house, which asks its ledger."""
@@ -214,12 +214,12 @@ http.server.HTTPServer((sys.argv[1], int(sys.argv[2])), Answer).serve_forever()
 """
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     said = " ".join(f"{name} {address}" for name, address in site.peers.items()) or "no peers"
     return Program(["python3", "-c", ANSWER, site.listen, str(site.port), said])
 
 
-KIND = ServiceKind(EMBEDDED, "ROLE", program, 8090)
+KIND = ServiceKind(EMBEDDED, "ROLE", build_program, 8090)
 '''
 WORKLOAD = """
 [workload]
@@ -250,12 +250,12 @@ def add(package: ModuleType, folder: Path, name: str, text: str, monkeypatch: py
 def found_anew() -> Iterator[None]:
     """What is found by itself is looked for again, before and after."""
     found = (
-        topologies,
-        registry.study_kinds,
-        section_module.shipped_sections,
-        platform_kinds,
-        machine_kind,
-        service_kinds,
+        list_topologies,
+        registry.list_study_kinds,
+        section_module.list_shipped_sections,
+        list_platform_kinds,
+        build_machine_kind,
+        list_service_kinds,
     )
     for cached in found:
         cached.cache_clear()
@@ -268,16 +268,16 @@ def test_a_kind_of_study_takes_one_file(tmp_path: Path, monkeypatch: pytest.Monk
     modules = tmp_path / "modules"
     modules.mkdir()
     written = add(kinds, modules, "twice", KIND, monkeypatch)
-    kind = registry.kind_of("twice")
+    kind = registry.get_kind("twice")
     app = typer.Typer()
-    for name, command, text in study_commands.commands():
+    for name, command, text in study_commands.list_commands():
         app.command(name, help=text)(command)
     helped = CliRunner().invoke(app, ["twice", "--help"], env={"COLUMNS": "160"})
     assert "--apart" in helped.output, helped.output
-    assert "twice" in registry.file_sections()
+    assert "twice" in registry.list_file_sections()
 
     section = kind.section(apart_pct=1)
-    (question,) = questions(kind, section, [load("static")], PROFILES["quick"], Population(1)).questions
+    (question,) = build_questions(kind, section, [load("static")], PROFILES["quick"], Population(1)).questions
     answer, runs = carry_out(question, lambda request: made(request, throughput=7.0))
     folder = StudyFolder.create(tmp_path, study_manifest(kind="twice"))
     folder.write_answer(kind.adapter, StudyAnswer("twice", (answer,), runs=tuple(runs)))
@@ -318,7 +318,7 @@ def test_a_platform_takes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     modules.mkdir()
     written = add(platform_modules, modules, "polite", PLATFORM, monkeypatch)
     spec = make_placement("polite", ["level=5,count=2"], None).machine
-    assert described(spec) == "2 polite processes, level 5"
+    assert describe_machine(spec) == "2 polite processes, level 5"
     assert spec.declared == {"platform": "polite", "count": 2, "level": 5}
     with pytest.raises(UsageError, match="Expected: how much they give way, 1 to 19"):
         make_placement("polite", ["level=20"], None)
@@ -328,11 +328,11 @@ def test_a_platform_takes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     async def up() -> Endpoint:
         async with open_testbed(tmp_path) as base:
-            machine = await base.machine("one", spec.number(0), (PUBLIC,))
-            service = await machine.start("web", reference.plain_command("web", machine.listen, 1))
+            machine = await base.start_machine("one", spec.with_number(0), (PUBLIC,))
+            service = await machine.start("web", reference.build_plain_command("web", machine.listen, 1))
             ready = reference.read_ready(service.first_line)
             assert ready.http is not None
-            return await machine.reach(ready.http.port)
+            return await machine.find_endpoint(ready.http.port)
 
     assert asyncio.run(up()).host == "127.0.0.1"
     assert len([path for path in written if path.suffix == ".py"]) == 1
@@ -340,23 +340,23 @@ def test_a_platform_takes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def parameters_of_platform() -> str:
     """What is said of the platforms there are."""
-    return str(machine_kind().model_fields["platform"].description)
+    return str(build_machine_kind().model_fields["platform"].description)
 
 
 def test_a_service_takes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     modules = tmp_path / "modules"
     modules.mkdir()
     written = add(service_modules, modules, "greeter", SERVICE, monkeypatch)
-    assert list(service_kinds(ServiceRole.MAIL)) == ["embedded", "dovecot", "greeter"]
+    assert list(list_service_kinds(ServiceRole.MAIL)) == ["embedded", "dovecot", "greeter"]
     with pytest.raises(UsageError, match="Did you mean `greeter`"):
-        service_kind(ServiceRole.MAIL, "greter")
+        get_service_kind(ServiceRole.MAIL, "greter")
 
     async def up() -> bytes:
         async with open_testbed(tmp_path) as base:
             running = Running(base)
-            machine = await base.machine("mail", MachineSpec(), (PUBLIC,))
-            kind = service_kind(ServiceRole.MAIL, "greeter")
-            target = (await start_service(running, machine, kind, site_on(machine))).http
+            machine = await base.start_machine("mail", MachineSpec(), (PUBLIC,))
+            kind = get_service_kind(ServiceRole.MAIL, "greeter")
+            target = (await start_service(running, machine, kind, build_site_on(machine))).http
             reader, writer = await asyncio.open_connection(target.host, target.port)
             said = await reader.readline()
             writer.close()
@@ -376,13 +376,13 @@ def test_an_application_takes_one_file_besides_its_servers(tmp_path: Path, monke
     (workload / "workload.toml").write_text(WORKLOAD.replace('title = "One', 'needs = "auction"\ntitle = "One'))
     knock = load(str(workload))
     system, needs = Reference(1), ServerNeeds(knock.header.needs)
-    assert list(machines_of(system, PLAIN, needs)) == ["house", "ledger"]
+    assert list(list_machines(system, PLAIN, needs)) == ["house", "ledger"]
     refuse_unfit(Reference(1, ServiceChoices(balancer="haproxy")), needs)
     with pytest.raises(UsageError, match="A database applies to workloads of kind application, bookstore, events"):
         refuse_unfit(Reference(1, ServiceChoices(database="postgresql")), needs)
 
     async def up() -> tuple[bytes, bytes]:
-        async with testbed_of(system, Clock.REAL, tmp_path, needs=needs) as testbed:
+        async with start_testbed(system, Clock.REAL, tmp_path, needs=needs) as testbed:
             (target,) = testbed.targets
             assert target.http is not None
             answer = await get(target.http, "/", 10)
@@ -398,12 +398,12 @@ def test_an_application_takes_one_file_besides_its_servers(tmp_path: Path, monke
     "table", [StudyHeader, LoadEntry, ProfileSection, TargetSection, ServerSection, DriverSection, OtherSystems]
 )
 def test_a_setting_of_a_run_is_one_field(table: type[FileTable]) -> None:
-    parsed: Any = typer.main.get_command(whole_program())
+    parsed: Any = typer.main.get_command(build_program())
     options = {option for parameter in parsed.commands["run"].params for option in parameter.opts}
     pages = (PROJECT / "docs" / "reference" / "command-line.md").read_text()
     for name, flag, _ in list_flags(table):
-        assert flag.option(name) in options
-        assert f"`{flag.option(name)}`" in pages
+        assert flag.format_option(name) in options
+        assert f"`{flag.format_option(name)}`" in pages
         assert not flag.parameter or flag.parameter in PARAMETERS
     varied = [flag.parameter for _, flag, _ in list_flags(table) if flag.parameter]
     assert len(varied) == len(set(varied))
@@ -411,14 +411,14 @@ def test_a_setting_of_a_run_is_one_field(table: type[FileTable]) -> None:
 
 def test_a_choice_of_services_is_one_field() -> None:
     names = set(ServiceChoices.model_fields)
-    parsed = typer.main.get_command(whole_program())
+    parsed = typer.main.get_command(build_program())
     for command in ("run", "search", "sweep"):
         assert names <= {parameter.name for parameter in parsed.commands[command].params}  # type: ignore[attr-defined]
     assert names <= set(ServerSection.model_fields)
     assert names <= set(PARAMETERS)
-    assert len(Reference(1).disclosed()) == len(names) + 1, "threads are no choice"
+    assert len(Reference(1).disclose()) == len(names) + 1, "threads are no choice"
     for name in CHOICES:
-        assert getattr(ServiceChoices(), name) in (NONE, None, *names_of(name))
+        assert getattr(ServiceChoices(), name) in (NONE, None, *list_names(name))
 
 
 COUNTED = """

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from loadstone.model.records.manifest import MachineFacts
 from loadstone.model.records.sample import MachineViews, OutsideView, Sample
-from loadstone.report.sections.machines import machine_views
+from loadstone.report.sections.machines import list_machine_views
 
 SAMPLE = Sample(0.0, 1.0, {}, {}, {}, {}, {}, {})
 
@@ -12,7 +12,7 @@ SAMPLE = Sample(0.0, 1.0, {}, {}, {}, {}, {}, {})
 def rows_of(cores: dict[str, float], exits_per_s: float | None) -> dict[str, str]:
     """What the host saw of a machine, by title."""
     view = MachineViews(None, OutsideView(cores, {}, {}, exits_per_s))
-    (machine,) = machine_views([replace(SAMPLE, machines={"web": view})])
+    (machine,) = list_machine_views([replace(SAMPLE, machines={"web": view})])
     return {row.title: row.host for row in machine.rows}
 
 
@@ -31,8 +31,8 @@ def test_the_share_of_a_link_is_that_of_its_busier_direction() -> None:
     lines = {"public": {"bytes_sent_per_s": 5e6, "bytes_recv_per_s": 1e6}, "private": {"bytes_sent_per_s": 9e9}}
     sample = replace(SAMPLE, machines={"web": MachineViews(None, OutsideView({"vcpu": 0.5}, {}, lines, None))})
     limited = MachineFacts("web", facts={"link_mbit_per_s": 100.0})
-    (machine,) = machine_views([sample], {"web": limited})
+    (machine,) = list_machine_views([sample], {"web": limited})
     assert machine.rows[-1].title == "public link used, of 100 Mbit/s"
     assert (machine.rows[-1].host, machine.rows[-1].unit) == ("40", "%")
-    (unlimited,) = machine_views([sample], {"web": MachineFacts("web")})
+    (unlimited,) = list_machine_views([sample], {"web": MachineFacts("web")})
     assert "public link" not in unlimited.rows[-1].title

@@ -35,7 +35,7 @@ def test_many_hosts_are_folded(hosts: int, folded: int, monkeypatch: pytest.Monk
         return beside
 
     monkeypatch.setattr(resources, "_figures", figures)
-    made = list(resources.blocks(context(hosts)))
+    made = list(resources.render_blocks(context(hosts)))
     folds = [block for block in made if isinstance(block, Fold)]
     assert [block.summary for block in folds] == [f"Host h{number}" for number in range(folded)]
     assert all(isinstance(fold.blocks[0], Gallery) for fold in folds)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.cli.figures import lines
+from loadstone.cli.figures import format_lines
 from loadstone.report.build import Format, write_report
-from loadstone.report.sections.operations import operation_rows
+from loadstone.report.sections.operations import list_operation_rows
 from loadstone.run.published import import_published
 from loadstone.store.read import read_result
 from tests.places import DATA
@@ -27,7 +27,7 @@ def test_the_weighted_byte_rate_is_that_which_was_published(folder: Path) -> Non
     published = {(row["page"], row["column"]): float(row["value"]) for row in rows}
     workload = next(one for one in read_result(folder).workloads if one.id.label == "banking")
     for iteration in workload.iterations:
-        for row in operation_rows(workload.criteria, iteration.figures)[:-1]:
+        for row in list_operation_rows(workload.criteria, iteration.figures)[:-1]:
             known = published[row.name, f"V{iteration.number}"]
             assert row.weighted_rate == pytest.approx(known, rel=0.002)  # means are published with three digits
 
@@ -42,7 +42,7 @@ def test_a_report_shows_what_was_disclosed_and_calls_nothing_else_none(folder: P
 
 
 def test_the_terminal_does_so_too(folder: Path) -> None:
-    said = [line for workload in read_result(folder).workloads for line in lines(workload)]
+    said = [line for workload in read_result(folder).workloads for line in format_lines(workload)]
     assert said[0] == "iteration 1: 338.8 operations/s; average 600 ms; percentiles and errors not disclosed"
     assert not any("0.00 %" in line for line in said)
 

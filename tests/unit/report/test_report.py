@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from loadstone.judge.remedies import REMEDIES
-from loadstone.model.numbers import number, rounded
+from loadstone.model.numbers import format_number, format_rounded
 from loadstone.model.records.check import Outcome
 from loadstone.model.records.manifest import HELD_CURVE, MachineFacts, Status
 from loadstone.page.blocks import Gallery, Row, Table
 from loadstone.page.plot import PercentilePlot
-from loadstone.report.build import Format, trusted, write_report
+from loadstone.report.build import Format, check_trust, write_report
 from loadstone.report.charts import MOST_POINTS, _thinned
 from loadstone.report.section import ReportContext
 from loadstone.report.sections import held_outputs, pair_log
@@ -71,13 +71,13 @@ def test_how_long_a_pair_held_its_outputs_is_a_picture(broken_off: Path) -> None
     result, seal = read_result(broken_off), Seal(SealState.INTACT, covers_verdict=True)
     pair = MachineFacts("a pair", facts={HELD_CURVE: [[0.2, 0.5], [0.4, 0.9], [7.0, 1.0]]})
     result = replace(result, manifest=replace(result.manifest, machines={"web": pair, "db": MachineFacts("another")}))
-    (gallery,) = held_outputs.blocks(ReportContext(result, seal, has_pictures=True))
+    (gallery,) = held_outputs.render_blocks(ReportContext(result, seal, has_pictures=True))
     assert isinstance(gallery, Gallery)
     assert isinstance(gallery.figures[0].plot, PercentilePlot)
     rows = gallery.figures[0].plot.rows
     assert [(row["series"], row["value"]) for row in rows] == [("web", 0.0002), ("web", 0.0004), ("web", 0.007)]
     assert [row["beyond"] for row in rows] == pytest.approx([0.5, 0.1, 0.05])
-    assert not list(held_outputs.blocks(ReportContext(result, seal, has_pictures=False)))
+    assert not list(held_outputs.render_blocks(ReportContext(result, seal, has_pictures=False)))
 
 
 def test_the_log_of_a_pair_is_a_row_of_kinds() -> None:
@@ -90,13 +90,13 @@ def test_the_log_of_a_pair_is_a_row_of_kinds() -> None:
 
 def test_a_result_without_a_pair_has_no_table_of_logs(broken_off: Path) -> None:
     context = ReportContext(read_result(broken_off), Seal(SealState.INTACT, covers_verdict=True), has_pictures=True)
-    assert not list(pair_log.blocks(context))
+    assert not list(pair_log.render_blocks(context))
 
 
 def test_numbers_are_written_for_people() -> None:
-    assert number(1234567.891, 1) == "1\u202f234\u202f567.9"
-    assert number(None) == ""
-    assert (rounded(0.5), rounded(123456.0)) == ("0.5", "123456")
+    assert format_number(1234567.891, 1) == "1\u202f234\u202f567.9"
+    assert format_number(None) == ""
+    assert (format_rounded(0.5), format_rounded(123456.0)) == ("0.5", "123456")
 
 
 def test_templates_have_lines_that_can_be_read() -> None:
@@ -112,7 +112,7 @@ def test_only_what_is_sealed_is_compliant(broken_off: Path, state: SealState) ->
     assert result.verdict is not None
     compliant = tuple(replace(one, compliant=True) for one in result.verdict.workloads)
     seal = Seal(state, covers_verdict=True)
-    shown, _ = trusted(replace(result, verdict=replace(result.verdict, workloads=compliant)), seal)
+    shown, _ = check_trust(replace(result, verdict=replace(result.verdict, workloads=compliant)), seal)
     assert shown.verdict is not None
     assert shown.verdict.workloads[0].compliant is (state is SealState.INTACT)
 

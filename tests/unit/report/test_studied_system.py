@@ -6,10 +6,10 @@ from dataclasses import replace
 from loadstone.model.records.manifest import HostFacts, SystemKind, SystemRecord
 from loadstone.model.system import Clock
 from loadstone.page.blocks import Facts
-from loadstone.report.studied_system import ran_on
-from loadstone.report.study import study_blocks
+from loadstone.report.studied_system import describe_system_and_host
+from loadstone.report.study import render_study_blocks
 from loadstone.study.kind import StudyAnswer
-from loadstone.study.registry import kind_of
+from loadstone.study.registry import get_kind
 from loadstone.study.summary import RunRequest, RunSummary
 from tests.made import made
 from tests.records import study_manifest
@@ -17,7 +17,7 @@ from tests.records import study_manifest
 
 def told(system: SystemRecord, runs: Sequence[RunSummary]) -> str:
     manifest = study_manifest(system=system)
-    blocks = study_blocks(manifest, kind_of("repeat"), StudyAnswer("repeat", (), runs=tuple(runs)), False)
+    blocks = render_study_blocks(manifest, get_kind("repeat"), StudyAnswer("repeat", (), runs=tuple(runs)), False)
     (facts,) = (block for block in blocks if isinstance(block, Facts))
     return str(dict(facts.rows)["system"])
 
@@ -27,10 +27,10 @@ def test_the_terminal_names_system_machines_and_host() -> None:
         system=SystemRecord(SystemKind.REFERENCE, {"threads": 2}), host=HostFacts(cpu_model="CPU X", cores=4)
     )
     pairs = [replace(run("a", ""), platform="pair"), replace(run("b", ""), platform="process")]
-    assert ran_on(manifest, pairs) == (
+    assert describe_system_and_host(manifest, pairs) == (
         "kind reference, threads 2, platform pair and plain processes of this host, driver on CPU X, 4 cores"
     )
-    assert "no server was measured" in ran_on(replace(manifest, clock=Clock.VIRTUAL), [])
+    assert "no server was measured" in describe_system_and_host(replace(manifest, clock=Clock.VIRTUAL), [])
 
 
 def run(side: str, target: str) -> RunSummary:

@@ -89,7 +89,7 @@ def write_events(folder: Path, events: list[Event]) -> RecordWriter:
     with contextlib.ExitStack() as files:
         writer = RecordWriter({"banking": RunFolder(folder)}, files)
         for event in events:
-            writer.event(EVENT.dump_json(event, by_alias=True).decode() + "\n", event)
+            writer.write_event(EVENT.dump_json(event, by_alias=True).decode() + "\n", event)
     return writer
 
 

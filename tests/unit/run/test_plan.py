@@ -10,9 +10,9 @@ from loadstone.model.errors import UsageError
 from loadstone.model.load import POISSON, Load, Population, make_load
 from loadstone.model.profile import PROFILES
 from loadstone.model.target import Endpoint, Identity, Target
-from loadstone.run.plan import Json, Timing, WorkloadLoad, make_plan, source_addresses, target_plan
+from loadstone.run.plan import Json, Timing, WorkloadLoad, count_source_addresses, make_plan, plan_target
+from loadstone.workloads import list_shipped
 from loadstone.workloads import load as load_workload
-from loadstone.workloads import shipped
 from tests.places import PLAN_SCHEMA
 
 TIMING = Timing(PROFILES["quick"].phases, 7, 1)
@@ -28,7 +28,7 @@ def workload(name: str, target: Target | None = BOTH) -> Json:
     return planned(name, target)["parts"][0]["workload"]
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", list_shipped())
 def test_plans_fit_the_drivers_schema(name: str) -> None:
     plan = planned(name)
     jsonschema.validate(plan, PLAN_SCHEMA)
@@ -73,7 +73,7 @@ def test_users_come_from_one_address_unless_more_are_asked_for_or_ports_run_out(
     def sources(target: Target, load: int | str, **connections: int) -> int:
         changed = replace(site, connections=site.connections.model_copy(update=connections))
         wanted = Population(load) if isinstance(load, int) else make_load(None, load, None, POISSON)
-        return source_addresses(WorkloadLoad(changed, wanted, (target,)), TIMING.phases)
+        return count_source_addresses(WorkloadLoad(changed, wanted, (target,)), TIMING.phases)
 
     assert sources(here, 100) == 1
     assert sources(here, "100") == 1
@@ -86,7 +86,7 @@ def test_users_come_from_one_address_unless_more_are_asked_for_or_ports_run_out(
 def test_a_plan_holds_the_paths_of_a_client_certificate_alone(tmp_path: Path) -> None:
     (tmp_path / "cert.pem").write_text("a certificate")
     target = Target(Endpoint("127.0.0.1", 80), None, identity=Identity.from_files(tmp_path / "cert.pem", None))
-    assert target_plan(target)["identity"] == {
+    assert plan_target(target)["identity"] == {
         "certificate": str(tmp_path / "cert.pem"),
         "key": str(tmp_path / "cert.pem"),
     }

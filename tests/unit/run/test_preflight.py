@@ -51,14 +51,14 @@ def look(handler: Handler, tls: ssl.SSLContext | None = None, workload: str = "s
 
 def certified(folder: Path, *names: str) -> tuple[ssl.SSLContext, str]:
     """A server's context with a certificate for these names, and who signed it."""
-    files = reference.certificate(names)
+    files = reference.create_certificate(names)
     for name, text in files.items():
         (folder / name).write_text(text)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    (key,) = (name for name, text in files.items() if "PRIVATE KEY" in text and name != reference.AUTHORITY)
-    (chain,) = (name for name, text in files.items() if "PRIVATE KEY" not in text and name != reference.AUTHORITY)
+    (key,) = (name for name, text in files.items() if "PRIVATE KEY" in text and name != reference.AUTHORITY_FILE)
+    (chain,) = (name for name, text in files.items() if "PRIVATE KEY" not in text and name != reference.AUTHORITY_FILE)
     context.load_cert_chain(folder / chain, folder / key)
-    return context, files[reference.AUTHORITY]
+    return context, files[reference.AUTHORITY_FILE]
 
 
 def test_whatever_answers_is_taken() -> None:
@@ -227,7 +227,9 @@ def test_a_server_that_demands_a_certificate_is_explained(tmp_path: Path) -> Non
     context.verify_mode = ssl.CERT_REQUIRED
     with pytest.raises(UsageError, match="client certificate"):
         look(GREETING, context, authority_pem=authority)
-    files = {"PRIVATE KEY" in file.read_text(): file for file in tmp_path.iterdir() if file.name != reference.AUTHORITY}
+    files = {
+        "PRIVATE KEY" in file.read_text(): file for file in tmp_path.iterdir() if file.name != reference.AUTHORITY_FILE
+    }
     look(GREETING, context, authority_pem=authority, identity=Identity.from_files(files[False], files[True]))
 
 
@@ -243,8 +245,8 @@ def test_a_server_that_demands_a_certificate_is_explained(tmp_path: Path) -> Non
 )
 def test_a_certificate_that_cannot_be_used_is_explained(cert: str, key: str, said: str, tmp_path: Path) -> None:
     for owner in ("mine", "others"):
-        files = reference.certificate(["127.0.0.1"])
-        own = [text for name, text in files.items() if name != reference.AUTHORITY]
+        files = reference.create_certificate(["127.0.0.1"])
+        own = [text for name, text in files.items() if name != reference.AUTHORITY_FILE]
         for text in own:
             (tmp_path / f"{owner}.{'key' if 'PRIVATE KEY' in text else 'pem'}").write_text(text)
     (tmp_path / "store.p12").write_bytes(b"0\x82\x03")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadstone.run.reason import LONGEST, reason_of
+from loadstone.run.reason import LONGEST_REASON, read_reason
 
 
 @pytest.mark.parametrize(
@@ -26,15 +26,15 @@ from loadstone.run.reason import LONGEST, reason_of
     ],
 )
 def test_the_reason_is_what_a_person_reads(body: str, reason: str) -> None:
-    assert reason_of(body) == reason
+    assert read_reason(body) == reason
 
 
 def test_a_long_reason_is_cut_and_holds_no_control_characters() -> None:
-    told = reason_of("<p>" + "word\x1b " * 1000)
-    assert len(told) == LONGEST + 3
+    told = read_reason("<p>" + "word\x1b " * 1000)
+    assert len(told) == LONGEST_REASON + 3
     assert told.isprintable()
 
 
 def test_nesting_without_end_is_no_trouble() -> None:
-    assert reason_of("[" * 100_000)
-    assert reason_of("<div>" * 100_000) == ""
+    assert read_reason("[" * 100_000)
+    assert read_reason("<div>" * 100_000) == ""

@@ -24,7 +24,7 @@ from loadstone.run.deployment import Round, RoundJobs, find_faulty_machine
 from loadstone.run.faults import Injector
 from loadstone.run.runner import make_deployment, run
 from loadstone.run.spec import Beginning, RunSpec, WorkloadLoad
-from loadstone.run.tiles.spec import TilesSpec, find_tile, tile_loads
+from loadstone.run.tiles.spec import TilesSpec, find_tile, list_tile_loads
 from loadstone.run.workload_run import WorkloadRun
 from loadstone.store.folder import ResultFolder
 from loadstone.store.read import read_manifest
@@ -43,7 +43,7 @@ def spec_of(results: Path, **changes: Any) -> RunSpec:
 
 def tiles_of(results: Path, tiles: int, **changes: Any) -> TilesSpec:
     tile = find_tile("laptop")
-    return replace(TilesSpec("x", tile, tile_loads(tiles, None), tile.phases, "x", results), **changes)
+    return replace(TilesSpec("x", tile, list_tile_loads(tiles, None), tile.phases, "x", results), **changes)
 
 
 @dataclass
@@ -138,11 +138,11 @@ def test_a_fault_is_injected_into_its_machine_and_recorded(
     machine = FakeMachine("tile1-db", recovery={} if recovery_s is None else {"live": recovery_s})
     injector = Injector(cast(Machine, machine), PlannedFault(kind, 0.5), PHASES.lead_s)
     asyncio.run(injector.run(time.monotonic() - 60))
-    record = injector.concluded()
+    record = injector.conclude()
     assert record is not None
     assert (record.machine, record.kind, bool(record.refused)) == ("tile1-db", kind, kind is FaultKind.CUT_CHANNEL)
     assert machine.faults == ([kind] if kind is FaultKind.KILL_PRIMARY else [])
-    said = injector.in_words()
+    said = injector.describe()
     assert said.startswith(f"{kind} of tile1-db at 0.5 s of the steady state: {outcome}")
     assert ("active again" in said) == (recovery_s == 2e9)
 

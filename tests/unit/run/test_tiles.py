@@ -16,15 +16,15 @@ from loadstone.model.records.check import Outcome
 from loadstone.model.target import Target
 from loadstone.model.tile import Role, read_tile
 from loadstone.platforms.registry import read_machine
-from loadstone.run.criteria import mean_pause_s
-from loadstone.run.tiles.spec import TilesSpec, find_tile, parts_of_tile, shipped_tiles, tile_loads
+from loadstone.run.criteria import compute_mean_pause_s
+from loadstone.run.tiles.spec import TilesSpec, find_tile, list_shipped_tiles, list_tile_loads, list_tile_parts
 from loadstone.run.tiles.tile_run import TilesRun, describe_placement
 from loadstone.store.folder import ResultFolder
 from loadstone.testbed import Testbed
 from loadstone.testbed.tiles import TilesSystem, describe_machines
 from loadstone.testbed.up import TileUp
 from loadstone.workloads import load
-from loadstone.workloads.shares import shares
+from loadstone.workloads.shares import compute_shares
 from tests.places import DATA, PROJECT
 
 TINY = DATA / "tiny-tile.toml"
@@ -32,15 +32,15 @@ TINY = DATA / "tiny-tile.toml"
 
 def order(tiles: int, fraction: float | None = None) -> TilesSpec:
     tile = find_tile("classic")
-    return TilesSpec("x", tile, tile_loads(tiles, fraction), tile.phases, "classic", Path())
+    return TilesSpec("x", tile, list_tile_loads(tiles, fraction), tile.phases, "classic", Path())
 
 
 def test_the_classic_tile_has_the_published_loads_and_sizes() -> None:
-    counts = {part.kind: part.load.sessions for part in parts_of_tile(order(1), tile_loads(1, None)[0])}
+    counts = {part.kind: part.load.sessions for part in list_tile_parts(order(1), list_tile_loads(1, None)[0])}
     assert counts == {"web": 500, "dealers": 200, "lines": 80, "mail": 500, "idle": 1}
     tile = find_tile("classic")
     system = TilesSystem(tile, 1, read_machine("platform=vm"))
-    sizes = {role: (machine.cpus, machine.memory) for role in Role for machine in [system.machine_of(1, role)]}
+    sizes = {role: (machine.cpus, machine.memory) for role in Role for machine in [system.get_machine(1, role)]}
     # docs/consolidation.md, Tile: eleven virtual CPUs and 11,776 MB.
     assert (sum(cpus or 0 for cpus, _ in sizes.values()), sum(memory for _, memory in sizes.values())) == (11, 11_776)
     assert tile.phases.steady_s == 7200
@@ -49,20 +49,20 @@ def test_the_classic_tile_has_the_published_loads_and_sizes() -> None:
 def test_a_fractional_tile_bears_its_share_and_only_the_last_may_be_one() -> None:
     full, last = order(2, 0.3).loads
     assert (full.pct, last.pct) == (100, 30)
-    counts = {part.kind: part.load.sessions for part in parts_of_tile(order(2, 0.3), last)}
+    counts = {part.kind: part.load.sessions for part in list_tile_parts(order(2, 0.3), last)}
     assert counts == {"web": 150, "dealers": 60, "lines": 24, "mail": 150, "idle": 1}
     for wrong in (0.0, 0.05, 0.25, 0.95, 1.5):
         with pytest.raises(UsageError, match="fractional tile"):
-            tile_loads(1, wrong)
+            list_tile_loads(1, wrong)
 
 
 def test_ideal_rates_of_the_workloads_are_the_published_ones() -> None:
     """Dealers at the injection rate, work orders at two thirds of it (docs/consolidation.md, Application server)."""
     dealers, lines, mail = load("dealership"), load("manufacturing"), load("mail")
-    assert 200 / mean_pause_s(dealers.pacing) == pytest.approx(20.065, rel=0.01)
-    assert 80 / mean_pause_s(lines.pacing) == pytest.approx(13.335, rel=0.01)
-    mix = shares(mail)
-    assert 500 / (mean_pause_s(mail.pacing) * mix.paused) == pytest.approx(89.88, rel=0.001)
+    assert 200 / compute_mean_pause_s(dealers.pacing) == pytest.approx(20.065, rel=0.01)
+    assert 80 / compute_mean_pause_s(lines.pacing) == pytest.approx(13.335, rel=0.01)
+    mix = compute_shares(mail)
+    assert 500 / (compute_mean_pause_s(mail.pacing) * mix.paused) == pytest.approx(89.88, rel=0.001)
     assert mix.operations["append"] == pytest.approx(0.161, abs=0.0005)
     assert mix.operations["fetch"] == pytest.approx(0.408, abs=0.0005)
 
@@ -72,20 +72,20 @@ def test_the_windows_of_staggered_tiles_are_one() -> None:
     begins = {
         one.number: many.stagger_s * (one.number - 1) + phases.ramp_up_s + phases.warm_up_s
         for one in many.loads
-        for phases in [many.phases_of(one.number)]
+        for phases in [many.compute_phases(one.number)]
     }
     assert len(set(begins.values())) == 1
 
 
 def test_tiles_do_not_peak_together_and_each_has_whole_periods() -> None:
     many = order(3)
-    curves = [parts_of_tile(many, one)[1].curve for one in many.loads]
+    curves = [list_tile_parts(many, one)[1].curve for one in many.loads]
     shifts = []
     for one, curve in zip(many.loads, curves, strict=True):
         assert curve is not None
         period_s = curve.step_s * len(curve.factors)
         assert many.phases.steady_s / period_s == pytest.approx(6)
-        phases = many.phases_of(one.number)
+        phases = many.compute_phases(one.number)
         shifts.append(round((curve.shift_s + phases.ramp_up_s + phases.warm_up_s) % period_s, 6))
     assert shifts == [0, 400, 800]
 
@@ -106,7 +106,7 @@ def test_every_plan_names_its_own_parts_and_has_its_own_seed(tmp_path: Path) -> 
 
 
 def test_downloads_of_a_tile_are_not_slowed_by_a_line() -> None:
-    web = parts_of_tile(order(1), order(1).loads[0])[0]
+    web = list_tile_parts(order(1), order(1).loads[0])[0]
     assert web.workload.connections.page_bytes_per_s is None
     assert web.workload.pacing.mean_s == 10
     assert isinstance(web.load, Population)
@@ -114,11 +114,11 @@ def test_downloads_of_a_tile_are_not_slowed_by_a_line() -> None:
 
 def test_processes_have_no_size_of_their_own() -> None:
     here = MachineSpec()
-    assert TilesSystem(read_tile(TINY), 1, here).machine_of(1, Role.WEB) == here
+    assert TilesSystem(read_tile(TINY), 1, here).get_machine(1, Role.WEB) == here
 
 
 def test_all_shipped_tiles_are_read() -> None:
-    assert {name: find_tile(name).name for name in shipped_tiles()} == {"classic": "classic", "laptop": "laptop"}
+    assert {name: find_tile(name).name for name in list_shipped_tiles()} == {"classic": "classic", "laptop": "laptop"}
     with pytest.raises(UsageError, match="Use one of classic, laptop"):
         find_tile("big")
 
@@ -144,7 +144,7 @@ def test_only_the_classic_tile_at_full_length_is_judged_by_all_rules() -> None:
 def outcomes(held: int, held_sum: int, in_doubt: int = 0) -> list[bool]:
     """Which rules are kept of an audit of three acknowledged orders whose hashes sum to four."""
     audit = Audit("orders", 3, 4, in_doubt, held, held_sum)
-    return [check.outcome is Outcome.KEPT for check in ledger.checks(audit)]
+    return [check.outcome is Outcome.KEPT for check in ledger.check_ledger(audit)]
 
 
 def test_an_order_that_is_lost_doubled_or_another_one_shows() -> None:
@@ -161,7 +161,7 @@ def test_orders_in_doubt_may_be_there_or_not() -> None:
 
 def test_rules_of_the_tables_that_do_not_hold_are_named() -> None:
     audit = Audit("orders", 0, 0, 0, 0, 0, ("not so: an order has all its lines (2 times)",))
-    (broken,) = [check for check in ledger.checks(audit) if check.outcome is Outcome.BROKEN]
+    (broken,) = [check for check in ledger.check_ledger(audit) if check.outcome is Outcome.BROKEN]
     assert "an order has all its lines" in str(broken)
 
 
@@ -171,14 +171,14 @@ def test_the_tile_in_the_document_is_one(tmp_path: Path) -> None:
     file = tmp_path / "tile.toml"
     file.write_text(block)
     tile = read_tile(file)
-    assert (tile.name, tile.size(Role.MAIL).memory, tile.run.stagger_s) == ("mine", 1024, 2)
+    assert (tile.name, tile.get_size(Role.MAIL).memory, tile.run.stagger_s) == ("mine", 1024, 2)
 
 
 def test_a_tile_is_headed_by_the_machines_of_its_roles() -> None:
     system = TilesSystem(read_tile(TINY), 1, read_machine("platform=vm"))
     said = describe_machines(system)
     for role in Role:
-        assert f"{system.machine_of(1, role).memory} MiB" in said
+        assert f"{system.get_machine(1, role).memory} MiB" in said
         assert str(role) in said or "each role" in said
 
 
@@ -194,9 +194,9 @@ def test_the_heading_names_the_tiles_whose_machines_differ() -> None:
 def test_settings_of_all_machines_and_of_single_ones_replace_the_sizes_of_the_tile() -> None:
     roles = {"db": {"disk": "0"}, "2.mail": {"cpus": "3"}}
     system = TilesSystem(read_tile(TINY), 2, read_machine("platform=vm,memory=700"), machine_roles=roles)
-    assert {system.machine_of(1, role).memory for role in Role} == {700}
-    assert [system.machine_of(1, role).disk for role in (Role.DB, Role.MAIL, Role.IDLE)] == [0, 1024, 0]
-    assert [system.machine_of(number, Role.MAIL).cpus for number in (1, 2)] == [1, 3]
+    assert {system.get_machine(1, role).memory for role in Role} == {700}
+    assert [system.get_machine(1, role).disk for role in (Role.DB, Role.MAIL, Role.IDLE)] == [0, 1024, 0]
+    assert [system.get_machine(number, Role.MAIL).cpus for number in (1, 2)] == [1, 3]
 
 
 FILE_MACHINES = """[machines]
@@ -218,11 +218,11 @@ def tile_with_machines(tmp_path: Path) -> Path:
 def test_a_tiles_file_sets_machines_by_role_and_by_tile(tile_with_machines: Path) -> None:
     tile = find_tile(str(tile_with_machines))
     system = TilesSystem(tile, 2, read_machine("platform=vm"), machine_roles={"web": {"memory": "300"}})
-    webs = [system.machine_of(number, Role.WEB) for number in (1, 2)]
+    webs = [system.get_machine(number, Role.WEB) for number in (1, 2)]
     assert [(web.memory, web.pin) for web in webs] == [(300, "1"), (300, "0")]
-    assert system.machine_of(1, Role.DB).declared == {}
+    assert system.get_machine(1, Role.DB).declared == {}
     spec = replace(order(2), tile=tile, machine=read_machine("platform=vm"))
-    assert spec.system.machine_of(2, Role.WEB).memory == 800
+    assert spec.system.get_machine(2, Role.WEB).memory == 800
     assert describe_placement(spec)["machines.db"] == {"platform": "process"}
     assert set(describe_placement(spec)) == {
         "machine",
@@ -231,7 +231,7 @@ def test_a_tiles_file_sets_machines_by_role_and_by_tile(tile_with_machines: Path
         "machines.2.web",
         "machines.2.mail",
     }
-    assert set(describe_placement(replace(spec, loads=tile_loads(1, None)))) == {
+    assert set(describe_placement(replace(spec, loads=list_tile_loads(1, None)))) == {
         "machine",
         "machines.web",
         "machines.db",

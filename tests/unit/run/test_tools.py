@@ -20,14 +20,14 @@ from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.run.tool import OUTPUT, start_tool
 from loadstone.run.tool_events import ToolJob, build_events
 from loadstone.run.tool_job import read_tool_settings, refuse_unfit_tool
-from loadstone.store.figures import figures_of
+from loadstone.store.figures import derive_figures
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import PLAN
 from loadstone.store.records import group_events
 from loadstone.testbed import software
 from loadstone.tools.kind import Amount, ToolFigures, ToolInterval, ToolKind, ToolOutput, ToolTask
 from loadstone.tools.registry import find_tool
-from loadstone.workloads import load, load_with_users, shipped
+from loadstone.workloads import list_shipped, load, load_with_users
 
 LIMIT = TimeLimit(good_s=0.01, tolerable_s=0.1)
 
@@ -60,7 +60,7 @@ def played(folder: Path, script: str) -> list[Event]:
 
 
 def test_events_of_a_tool_read_as_those_of_a_driver(tmp_path: Path) -> None:
-    figures = figures_of(group_events(played(tmp_path, "echo 5000; echo 50000; echo 5000000")))
+    figures = derive_figures(group_events(played(tmp_path, "echo 5000; echo 50000; echo 5000000")))
     (operation,) = figures.operations
     assert figures.completed and figures.steady_s == 1.0
     assert (operation.good, operation.tolerable, operation.fail, operation.bytes) == (1, 1, 1, 30)
@@ -93,7 +93,7 @@ def test_a_tool_that_fails_or_prints_something_else_is_a_failure_with_its_output
 def test_short_intervals_are_joined_to_seconds(tmp_path: Path) -> None:
     tenths = [ToolInterval(place / 10, (place + 1) / 10, Amount(1, 10, 0, 0.1, {100_000: 1})) for place in range(25)]
     events = list(build_events(job(tmp_path, ""), ToolFigures("tool 1", 2.5, tenths)))
-    figures = figures_of(group_events(events))
+    figures = derive_figures(group_events(events))
     assert [round(second.length_s, 3) for second in figures.seconds] == [1.0, 1.0, 0.5]
     assert [second.answered for second in figures.seconds] == [10, 10, 5]
 
@@ -110,7 +110,7 @@ def spec(**changes: object) -> RunSpec:
         ({"system": Target(Endpoint("127.0.0.1", 80), None)}, "--target"),
         ({"clock": Clock.VIRTUAL}, "--virtual"),
         ({"parts": (WorkloadLoad(load("iperf3"), Arrivals((5.0,))),)}, "--sessions"),
-        ({"profile": PROFILES["brief"].changed(steady_s=2.5)}, "whole seconds"),
+        ({"profile": PROFILES["brief"].with_phases(steady_s=2.5)}, "whole seconds"),
     ],
 )
 def test_runs_that_a_tool_cannot_make_are_refused_with_the_remedy(changes: dict[str, object], remedy: str) -> None:
@@ -123,7 +123,7 @@ def test_a_counted_tool_is_whole_after_its_operations_whatever_the_profile_says(
     assert (criteria.tool, criteria.tool_operations) == ("compile", 5)
 
 
-@pytest.mark.parametrize("name", [name for name in shipped() if load(name).tool is not None])
+@pytest.mark.parametrize("name", [name for name in list_shipped() if load(name).tool is not None])
 def test_a_missing_tool_is_named_with_its_package(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     use = load(name).tool
     assert use is not None

@@ -6,7 +6,7 @@ import pytest
 
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.services.kind import ServiceKind, Site
-from loadstone.services.registry import service_kinds, service_roles
+from loadstone.services.registry import list_service_kinds, list_service_roles
 
 SITE = Site(
     "/files",
@@ -18,7 +18,7 @@ SITE = Site(
     peers={"backend": "10.0.0.2:80", "database": "postgresql://u@10.0.0.2:1/d", "geocoder": "10.0.0.3:1"},
     shared_folder="/shared",
 )
-ALL = [kind for role in service_roles() for kind in service_kinds(role).values()]
+ALL = [kind for role in list_service_roles() for kind in list_service_kinds(role).values()]
 
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: f"{kind.role}-{kind.name}")
@@ -32,7 +32,7 @@ def test_a_program_is_made_from_a_site_and_starts_where_the_site_says(kind: Serv
 
 
 def test_web_sites_take_downloads_from_a_shared_folder_before_a_store_that_answers_over_http() -> None:
-    program = service_kinds(ServiceRole.WEB)[EMBEDDED].program
+    program = list_service_kinds(ServiceRole.WEB)[EMBEDDED].program
     site = replace(SITE, peers={"backend": "10.0.0.2:80", "store": "10.0.0.2:80"}, certificates="")
     folder = program(site).command
     assert folder[-2:] == ["--store-folder", "/shared"] and "--store" not in folder

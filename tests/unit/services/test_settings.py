@@ -8,10 +8,10 @@ from loadstone.model.errors import UsageError
 from loadstone.model.program_settings import read_settings
 from loadstone.model.service import ServiceRole, Tuning
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.registry import service_kind, service_kinds, service_roles
+from loadstone.services.registry import get_service_kind, list_service_kinds, list_service_roles
 from loadstone.services.settings import check_settings
 
-NGINX_PHP = service_kind(ServiceRole.WEB, "nginx-php")
+NGINX_PHP = get_service_kind(ServiceRole.WEB, "nginx-php")
 
 
 def program_of(kind: ServiceKind, tuning: Tuning, *texts: str) -> Program:
@@ -59,13 +59,13 @@ CHANGES = [
 
 @pytest.mark.parametrize(("role", "name", "setting", "line"), CHANGES)
 def test_a_setting_reaches_the_configuration_of_its_program(role: str, name: str, setting: str, line: str) -> None:
-    kind = service_kind(role, name)
+    kind = get_service_kind(role, name)
     assert line in text_of(program_of(kind, Tuning.DEFAULT, setting))
     assert line not in text_of(program_of(kind, Tuning.DEFAULT))
 
 
 def test_a_setting_changes_the_tuned_values_too() -> None:
-    kind = service_kind("web", "apache-mod-php")
+    kind = get_service_kind("web", "apache-mod-php")
     tuned = text_of(program_of(kind, Tuning.TUNED, "apache.prefork.requests_each=1000"))
     assert "MaxConnectionsPerChild 1000\n" in tuned
     assert "StartServers 256\n" in tuned
@@ -103,11 +103,11 @@ def test_a_setting_is_given_once() -> None:
 
 def test_a_service_without_settings_says_so() -> None:
     with pytest.raises(UsageError, match="none of the chosen services has settings"):
-        check_settings([service_kind("idle", "embedded")], Tuning.DEFAULT, {"php": {"children": "5"}})
+        check_settings([get_service_kind("idle", "embedded")], Tuning.DEFAULT, {"php": {"children": "5"}})
 
 
 def every_setting() -> Mapping[str, ServiceKind]:
-    kinds = [kind for role in service_roles() for kind in service_kinds(role).values()]
+    kinds = [kind for role in list_service_roles() for kind in list_service_kinds(role).values()]
     return {f"{kind.role} {kind.name} {program}": kind for kind in kinds for program in kind.settings}
 
 

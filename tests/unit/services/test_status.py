@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from loadstone.measure.status import figures
+from loadstone.measure.status import compute_status_figures
 from loadstone.services import status
 
 NGINX = (
@@ -16,25 +16,25 @@ PHP = {"pool": "sites", "accepted conn": 100, "listen queue": 2, "idle processes
 
 
 def test_nginx_tells_connections_and_requests() -> None:
-    said = status.nginx(NGINX)
+    said = status.read_nginx(NGINX)
     assert said.now == {"connections": 291, "reading": 6, "writing": 179, "waiting": 106}
     assert said.grown["requests"] == 31070
 
 
 def test_apache_tells_workers() -> None:
-    assert status.apache(APACHE).now == {"busy workers": 3, "idle workers": 47, "connections": 12}
+    assert status.read_apache(APACHE).now == {"busy workers": 3, "idle workers": 47, "connections": 12}
 
 
 def test_php_tells_children_and_their_queue() -> None:
-    before = status.php(json.dumps(PHP))
-    after = status.php(json.dumps({**PHP, "accepted conn": 150, "listen queue": 0}))
+    before = status.read_php(json.dumps(PHP))
+    after = status.read_php(json.dumps({**PHP, "accepted conn": 150, "listen queue": 0}))
     now = {"active processes": 4, "idle processes": 1, "listen queue": 0}
-    assert figures((10.0, before), (12.0, after)) == {"now": now, "per_s": {"requests": 25}}
-    assert figures(None, (12.0, after)) == {"now": now, "per_s": {}}
-    assert figures((10.0, before), None) == {"now": {}, "per_s": {}}
+    assert compute_status_figures((10.0, before), (12.0, after)) == {"now": now, "per_s": {"requests": 25}}
+    assert compute_status_figures(None, (12.0, after)) == {"now": now, "per_s": {}}
+    assert compute_status_figures((10.0, before), None) == {"now": {}, "per_s": {}}
 
 
-@pytest.mark.parametrize("read", [status.nginx, status.apache, status.php, status.figures_in_json])
+@pytest.mark.parametrize("read", [status.read_nginx, status.read_apache, status.read_php, status.read_json])
 @pytest.mark.parametrize("text", ["", "404 page not found", "[]", "{}", "Active connections: no"])
 def test_what_is_no_status_is_refused(read: object, text: str) -> None:
     assert callable(read)

@@ -2,16 +2,16 @@
 
 import pytest
 
-from loadstone.store.histograms import HIGHEST_US, counts_us, distribution, encode_times
+from loadstone.store.histograms import HIGHEST_US, encode_times, read_counts_us, read_distribution
 
 
 def test_counts_and_the_exact_mean_survive_the_encoding() -> None:
     histogram = encode_times({7: 1000, 250: 10}, total_s=0.009)
     assert histogram.count == 1010
-    assert counts_us(histogram.hdr) == [(7, 1000), (250, 10)]
-    found = distribution(histogram)
+    assert read_counts_us(histogram.hdr) == [(7, 1000), (250, 10)]
+    found = read_distribution(histogram)
     assert (found.count, found.mean_s) == (1010, pytest.approx(0.009 / 1010))
-    assert (found.value_at(50.0), found.value_at(100.0)) == (7e-6, 250e-6)
+    assert (found.get_value_at(50.0), found.get_value_at(100.0)) == (7e-6, 250e-6)
 
 
 def test_times_beyond_the_range_count_at_its_end_and_are_said_to() -> None:
@@ -21,4 +21,4 @@ def test_times_beyond_the_range_count_at_its_end_and_are_said_to() -> None:
 
 
 def test_no_times_are_no_histogram() -> None:
-    assert distribution(encode_times({}, 0.0)).mean_s is None
+    assert read_distribution(encode_times({}, 0.0)).mean_s is None

@@ -13,9 +13,9 @@ from loadstone.report.build import Format, write_report
 from loadstone.report.study import write_study_report
 from loadstone.run.judging import judge
 from loadstone.store.folder import SealState, seal_of
-from loadstone.store.read import catalogue, read_result
-from loadstone.store.study import read_answer, read_study_manifest, studies
-from loadstone.study.registry import kind_of
+from loadstone.store.read import list_results, read_result
+from loadstone.store.study import list_studies, read_answer, read_study_manifest
+from loadstone.study.registry import get_kind
 from tests.places import DATA
 
 VERDICTS = {
@@ -63,8 +63,8 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_all_of_them_are_listed(before: Path) -> None:
     unreadable: list[str] = []
-    assert {path.name for path, _ in catalogue(before, unreadable)} == set(VERDICTS)
-    assert {path.name for path, _ in studies(before, unreadable)} == set(KINDS)
+    assert {path.name for path, _ in list_results(before, unreadable)} == set(VERDICTS)
+    assert {path.name for path, _ in list_studies(before, unreadable)} == set(KINDS)
     assert not unreadable
 
 
@@ -112,7 +112,7 @@ def test_a_new_judgement_stands_beside_the_old_and_breaks_no_seal(before: Path) 
 def test_a_study_is_read_and_reported(before: Path, name: str, tmp_path: Path) -> None:
     manifest = read_study_manifest(before / name)
     assert manifest.kind == KINDS[name]
-    answer = read_answer(before / name, kind_of(manifest.kind).adapter)
+    answer = read_answer(before / name, get_kind(manifest.kind).adapter)
     assert answer.parts[0].headline[0] == HEADLINES[name]
     for form in Format:
         text = write_study_report(before / name, form, tmp_path / "report").read_text()

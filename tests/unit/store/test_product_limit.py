@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loadstone.model.errors import StoreError
-from loadstone.store.histograms import lasting
+from loadstone.store.histograms import estimate_lasting
 from loadstone.store.product_limit import LifeTable, estimate
 from tests.records import encoded, operation_record
 
@@ -44,7 +44,7 @@ def test_a_window_of_nine_seconds_sees_what_lasts_longer(window_s: float) -> Non
     assert found is not None and found.mean_us is not None
     assert found.mean_us / 1e6 == pytest.approx(5.0, rel=0.05)
     for percentile, normal in ((50.0, 0.0), (90.0, 1.2816), (99.0, 2.3263)):
-        time_us = found.value_at(percentile)
+        time_us = found.get_value_at(percentile)
         assert time_us is not None
         assert time_us / 1e6 == pytest.approx(math.exp(MU + normal * SIGMA), rel=0.1), percentile
 
@@ -52,7 +52,7 @@ def test_a_window_of_nine_seconds_sees_what_lasts_longer(window_s: float) -> Non
 def test_without_edges_it_is_the_plain_distribution() -> None:
     found = estimate(LifeTable([], [(1, 1), (2, 2), (4, 1)], []))
     assert found is not None
-    assert [found.value_at(at) for at in (25.0, 26.0, 75.0, 76.0, 100.0)] == [1, 2, 2, 4, 4]
+    assert [found.get_value_at(at) for at in (25.0, 26.0, 75.0, 76.0, 100.0)] == [1, 2, 2, 4, 4]
     assert found.mean_us == pytest.approx(2.25)
 
 
@@ -63,7 +63,7 @@ def test_kaplan_and_meiers_own_example() -> None:
     assert found is not None
     assert (1 - found.shares).tolist() == pytest.approx([7 / 8, 7 / 8 * 4 / 5, 7 / 8 * 4 / 5 * 3 / 4, 0.2625])
     assert found.mean_us is None  # a quarter lasts longer than all that was seen
-    assert found.value_at(99.0) is None
+    assert found.get_value_at(99.0) is None
 
 
 def test_nothing_answered_is_nothing_known() -> None:
@@ -73,14 +73,14 @@ def test_nothing_answered_is_nothing_known() -> None:
 def test_an_early_age_at_which_all_were_answered_says_nothing_of_older_ones() -> None:
     found = estimate(LifeTable([(50, 10)], [(10, 1), (60, 10)], []))
     assert found is not None
-    assert found.value_at(100.0) == 60
+    assert found.get_value_at(100.0) == 60
 
 
 def test_times_beyond_the_histogram_are_known_to_be_that_long() -> None:
     clamped = encoded(*[600_000_000] * 60, *[1_000_000] * 40)
     clamped = type(clamped)(**{**clamped.__dict__, "clamped": 60, "mean_s": 2000.0})
-    found = lasting([operation_record(answered=clamped)])
-    assert (found.count, found.mean_s, found.value_at(50.0)) == (100, None, None)
+    found = estimate_lasting([operation_record(answered=clamped)])
+    assert (found.count, found.mean_s, found.get_value_at(50.0)) == (100, None, None)
     assert found.percentiles_s[100.0] == 600.0
 
 
@@ -90,10 +90,12 @@ def test_times_beyond_the_histogram_are_known_to_be_that_long() -> None:
 def test_counts_that_contradict_each_other_are_refused(wrong: dict[str, object]) -> None:
     right = encoded(*[600_000_000] * 40, *[1_000_000] * 60)
     with pytest.raises(StoreError, match="An operation has"):
-        lasting([operation_record(answered=type(right)(**{**right.__dict__, **wrong}))])
+        estimate_lasting([operation_record(answered=type(right)(**{**right.__dict__, **wrong}))])
 
 
 def test_few_times_have_no_high_percentile() -> None:
-    few, many = (lasting([operation_record(answered=encoded(*range(1000, 1000 + count)))]) for count in (99, 100))
-    assert few.value_at(99.0) is None and few.at_most(99.0) == few.value_at(100.0)
-    assert many.value_at(99.0) is not None and many.value_at(99.9) is None
+    few, many = (
+        estimate_lasting([operation_record(answered=encoded(*range(1000, 1000 + count)))]) for count in (99, 100)
+    )
+    assert few.get_value_at(99.0) is None and few.get_at_most(99.0) == few.get_value_at(100.0)
+    assert many.get_value_at(99.0) is not None and many.get_value_at(99.9) is None

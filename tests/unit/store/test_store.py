@@ -13,10 +13,18 @@ from hypothesis import strategies as st
 from loadstone.model.errors import StoreError
 from loadstone.model.records.manifest import Status
 from loadstone.store.folder import ResultFolder, Seal, SealState, seal_of
-from loadstone.store.histograms import DIGITS, HIGHEST_US, LOWEST_US, _bounds_us, crowd, distribution, merged
+from loadstone.store.histograms import (
+    DIGITS,
+    HIGHEST_US,
+    LOWEST_US,
+    _bounds_us,
+    count_crowd,
+    merge_histograms,
+    read_distribution,
+)
 from loadstone.store.published import read_published
-from loadstone.store.read import catalogue, read_manifest, read_result
-from loadstone.store.study import StudyFolder, read_study_manifest, unfinished
+from loadstone.store.read import list_results, read_manifest, read_result
+from loadstone.store.study import StudyFolder, find_unfinished, read_study_manifest
 from tests.records import encoded, interval, manifest, result_folder, study_manifest
 
 
@@ -45,7 +53,7 @@ def test_a_changed_measurement_breaks_the_seal_and_a_new_judgement_does_not(tmp_
 def test_two_results_of_one_second_do_not_meet(tmp_path: Path) -> None:
     first, second = (ResultFolder.create(tmp_path, manifest()) for _ in range(2))
     assert first.path != second.path
-    assert [found.status for _, found in catalogue(tmp_path)] == [Status.RUNNING, Status.RUNNING]
+    assert [found.status for _, found in list_results(tmp_path)] == [Status.RUNNING, Status.RUNNING]
 
 
 def test_workloads_whose_names_begin_alike_keep_their_iterations_apart(tmp_path: Path) -> None:
@@ -58,7 +66,7 @@ def test_a_folder_that_is_not_ours_hides_no_result(tmp_path: Path) -> None:
     path = result_folder(tmp_path, [interval(1)])
     (tmp_path / "zzz").mkdir()
     (tmp_path / "zzz" / "manifest.json").write_text('{"schema": 99}')
-    assert [found for found, _ in catalogue(tmp_path)] == [path]
+    assert [found for found, _ in list_results(tmp_path)] == [path]
 
 
 def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
@@ -71,7 +79,7 @@ def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
 
 @given(st.lists(st.integers(1, 600_000_000), min_size=1, max_size=200))
 def test_percentiles_are_those_of_the_histogram(values: list[int]) -> None:
-    read = distribution(encoded(*values))
+    read = read_distribution(encoded(*values))
     histogram = HdrHistogram.decode(encoded(*values).hdr)
     assert read.count == len(values)
     for percentile in (50.0, 99.0, 100.0):
@@ -80,8 +88,8 @@ def test_percentiles_are_those_of_the_histogram(values: list[int]) -> None:
 
 @given(st.lists(st.lists(st.integers(1, 10**8), min_size=1, max_size=30), min_size=1, max_size=5))
 def test_merging_is_the_same_as_recording_together(parts: list[list[int]]) -> None:
-    together = distribution(encoded(*(value for part in parts for value in part)))
-    apart = merged([encoded(*part) for part in parts])
+    together = read_distribution(encoded(*(value for part in parts for value in part)))
+    apart = merge_histograms([encoded(*part) for part in parts])
     assert apart.count == together.count
     assert apart.percentiles_s == together.percentiles_s
     assert apart.mean_s == pytest.approx(together.mean_s)
@@ -94,15 +102,15 @@ def test_places_of_a_histogram_end_where_the_library_says() -> None:
 
 
 def test_a_crowd_counts_every_value_of_several_histograms_once() -> None:
-    steps = crowd([encoded(1, 1, 150), encoded(), encoded(160, 600_000_000)])
+    steps = count_crowd([encoded(1, 1, 150), encoded(), encoded(160, 600_000_000)])
     assert [count for _, _, count in steps] == [2, 2, 1]
     assert [(low <= 150e-6 < high) for low, high, _ in steps] == [False, True, False]
-    assert crowd([]) == crowd([encoded()]) == []
+    assert count_crowd([]) == count_crowd([encoded()]) == []
 
 
 @given(st.lists(st.lists(st.integers(1, 600_000_000), max_size=30), min_size=1, max_size=4))
 def test_a_crowds_steps_hold_their_values(parts: list[list[int]]) -> None:
-    steps = crowd([encoded(*part) for part in parts])
+    steps = count_crowd([encoded(*part) for part in parts])
     values = [value / 1e6 for part in parts for value in part]
     for low, high, count in steps:
         # A histogram rounds up by 0.1 % at most.
@@ -127,15 +135,15 @@ def test_a_run_whose_maker_was_killed_reads_as_interrupted(tmp_path: Path) -> No
 
 def test_only_one_program_works_on_a_study(tmp_path: Path) -> None:
     study = StudyFolder.create(tmp_path, study_manifest(identity="x"))
-    with study.locked(), pytest.raises(StoreError, match="another"), study.locked():
+    with study.hold_lock(), pytest.raises(StoreError, match="another"), study.hold_lock():
         raise AssertionError("unreachable")
     assert read_study_manifest(study.path).status is Status.INTERRUPTED
-    found = unfinished(tmp_path, "x")
+    found = find_unfinished(tmp_path, "x")
     assert found is not None
     assert found.path == study.path
-    assert unfinished(tmp_path, "y") is None
+    assert find_unfinished(tmp_path, "y") is None
     study.mark(Status.COMPLETE)
-    assert unfinished(tmp_path, "x") is None
+    assert find_unfinished(tmp_path, "x") is None
 
 
 HEAD = "workload,table,page,column,value\n"

@@ -20,10 +20,10 @@ from loadstone.model.records.events import EncodedHistogram
 from loadstone.report.build import Format, write_report
 from loadstone.report.study import write_study_report
 from loadstone.run.judging import judge
-from loadstone.store.histograms import distribution
-from loadstone.store.read import catalogue, read_manifest, read_result
+from loadstone.store.histograms import read_distribution
+from loadstone.store.read import list_results, read_manifest, read_result
 from loadstone.store.records import read_event
-from loadstone.store.study import studies
+from loadstone.store.study import list_studies
 from tests.records import encoded, interval, result_folder
 from tests.unit.store.test_migrate import before as before  # the fixture
 
@@ -97,7 +97,7 @@ def refusals(stranger: Path, name: str, most: int = SAMPLED, seed: int = 1) -> i
         except LoadstoneError as error:
             refused += 1
             assert str(error), "an error says something"
-        list(catalogue(stranger.parent))
+        list(list_results(stranger.parent))
     return refused
 
 
@@ -146,7 +146,7 @@ def refused_answers(path: Path, most: int = SAMPLED, seed: int = 1) -> int:
         except LoadstoneError as error:
             refused += 1
             assert str(error), "an error says something"
-    list(studies(path.parent))
+    list(list_studies(path.parent))
     return refused
 
 
@@ -184,7 +184,7 @@ def test_a_pipe_in_place_of_a_document_is_refused_at_once(stranger: Path) -> Non
     os.mkfifo(stranger / "manifest.json")
     with pytest.raises(LoadstoneError, match="not an ordinary file"):
         read_manifest(stranger)
-    assert list(catalogue(stranger.parent)) == []
+    assert list(list_results(stranger.parent)) == []
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_folder_that_is_a_link_is_no_result(stranger: Path, tmp_path: Path) ->
     results = tmp_path / "others"
     results.mkdir()
     (results / "linked").symlink_to(stranger)
-    assert list(catalogue(results)) == []
+    assert list(list_results(results)) == []
 
 
 def test_a_histogram_that_claims_gigabytes_is_refused() -> None:
@@ -224,10 +224,10 @@ def test_a_histogram_that_claims_gigabytes_is_refused() -> None:
     packed = zlib.compress(header + bytes(1 << 22))
     bomb = base64.b64encode(struct.pack(">ii", 0x1C849304, len(packed)) + packed).decode()
     with pytest.raises(LoadstoneError, match="stored histogram is not valid"):
-        distribution(EncodedHistogram(1, 1.0, 1, 1, 1, 0, bomb))
+        read_distribution(EncodedHistogram(1, 1.0, 1, 1, 1, 0, bomb))
     cut = encoded(5).hdr[:-9]
     with pytest.raises(LoadstoneError, match="histogram"):
-        distribution(EncodedHistogram(1, 1.0, 1, 1, 1, 0, cut))
+        read_distribution(EncodedHistogram(1, 1.0, 1, 1, 1, 0, cut))
 
 
 def test_a_verdict_written_by_hand_is_not_believed(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_failures_are_as_many_as_were_asked_for_and_at_different_instants() -> N
 def test_an_interrupted_answer_asks_for_the_same_run_again() -> None:
     _, runs = carry_out(ask(), play)
     for done in range(0, len(runs), 5):
-        wanted = ask().next(runs[:done])
+        wanted = ask().plan_next(runs[:done])
         assert wanted is not None and wanted.key == runs[done].request.key
 
 

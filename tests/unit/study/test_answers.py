@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from loadstone.model.numbers import supported
+from loadstone.model.numbers import format_supported
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 from loadstone.model.records.verdict import Verdict
 from loadstone.page.blocks import Table
-from loadstone.study.answers import AnswerMeans, changed_answers
-from loadstone.study.kinds.compare.loads.page import blocks as blocks_at_loads
+from loadstone.study.answers import AnswerMeans, list_changed_answers
+from loadstone.study.kinds.compare.loads.page import render_blocks as blocks_at_loads
 from loadstone.study.kinds.compare.loads.question import Compare
 from loadstone.study.kinds.compare.peaks.question import ComparePeaks
 from loadstone.study.kinds.compare.platforms.question import CURVES, Platforms
@@ -21,9 +21,9 @@ from loadstone.study.kinds.predict.answer import PredictAnswer
 from loadstone.study.kinds.predict.question import Predict
 from loadstone.study.search.answer import LimitedBy
 from loadstone.study.search.edge import CountFit, find_edge
-from loadstone.study.search.question import Search, repeated
+from loadstone.study.search.question import Search, repeat_search
 from loadstone.study.search.state import MOST_INVALID
-from loadstone.study.service_model import deviations
+from loadstone.study.service_model import compute_deviations
 from loadstone.study.summary import ComparedSide, Purpose, RunRequest, RunSummary
 from tests.made import carry_out, made, noisy_edge
 
@@ -118,17 +118,17 @@ def test_another_text_of_the_same_size_is_no_faster_answer() -> None:
     ],
 )
 def test_texts_that_are_not_another_are_not_named(a: list[frozenset[int]], b: list[frozenset[int]]) -> None:
-    assert changed_answers([of_words(each) for each in a], [of_words(each) for each in b]) == []
+    assert list_changed_answers([of_words(each) for each in a], [of_words(each) for each in b]) == []
 
 
 def test_words_are_compared_as_far_as_both_records_have_them_all() -> None:
     """A record has the 64 smallest hashes: the longer text of two has fewer of them below the shorter one's last."""
     text, longer = frozenset(range(0, 128, 2)), frozenset(range(64))
-    assert AnswerMeans(1, 200, text).likeness(AnswerMeans(1, 200, longer)) == pytest.approx(32 / 64)
-    assert AnswerMeans(1, 200, frozenset({1, 9})).likeness(AnswerMeans(1, 200, frozenset({1, 99}))) == pytest.approx(
-        1 / 3
-    )
-    assert AnswerMeans(1, 200).likeness(AnswerMeans(1, 200, text)) is None
+    assert AnswerMeans(1, 200, text).compute_likeness(AnswerMeans(1, 200, longer)) == pytest.approx(32 / 64)
+    assert AnswerMeans(1, 200, frozenset({1, 9})).compute_likeness(
+        AnswerMeans(1, 200, frozenset({1, 99}))
+    ) == pytest.approx(1 / 3)
+    assert AnswerMeans(1, 200).compute_likeness(AnswerMeans(1, 200, text)) is None
 
 
 def test_a_search_names_loads_that_are_answered_with_less() -> None:
@@ -462,9 +462,9 @@ def test_few_runs_widen_an_interval() -> None:
         ]
 
     # Of two runs at each of two loads: 4 runs, 2 degrees of freedom, half of them: Student's t 12.71.
-    assert deviations(runs(2)) == pytest.approx(2**0.5 * 12.706, rel=1e-3)
-    assert deviations(runs(50)) == pytest.approx(2.03, abs=0.01)
-    assert deviations(runs(1)) == 1.0
+    assert compute_deviations(runs(2)) == pytest.approx(2**0.5 * 12.706, rel=1e-3)
+    assert compute_deviations(runs(50)) == pytest.approx(2.03, abs=0.01)
+    assert compute_deviations(runs(1)) == 1.0
 
 
 SEARCH = Search("page", {}, "sessions", start=100, width=0.02)
@@ -612,7 +612,7 @@ def test_an_edge_of_counts_lies_where_half_of_all_runs_pass() -> None:
         play(RunRequest(str(at), "page", {"rate": load}, at)) for at, load in enumerate([90, 95, 100, 105, 110] * 6)
     ]
     search = Search("page", {}, "rate", start=60, width=0.05)
-    edge = find_edge(runs, 100, partial(repeated, search, 100))
+    edge = find_edge(runs, 100, partial(repeat_search, search, 100))
     assert edge is not None
     assert isinstance(edge.fits[0], CountFit)
     # (load / 100)^10 = ln 2 at 96.4.
@@ -631,4 +631,4 @@ def test_an_edge_of_counts_lies_where_half_of_all_runs_pass() -> None:
     ],
 )
 def test_figures_have_the_digits_that_their_interval_supports(value: float, half: float, text: str) -> None:
-    assert supported(value, half) == text
+    assert format_supported(value, half) == text

@@ -5,7 +5,18 @@ from dataclasses import replace
 import pytest
 
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
-from loadstone.study.bottleneck import DISK, DRIVER, HOST, MEMORY, NOTHING, OTHERS, SYSTEM, WORKERS, bottleneck, common
+from loadstone.study.bottleneck import (
+    BOTTLENECK_DISK,
+    DRIVER,
+    HOST,
+    MEMORY,
+    NO_BOTTLENECK,
+    OTHERS,
+    SYSTEM_CPU,
+    WORKERS,
+    describe_common,
+    find_bottleneck,
+)
 from loadstone.study.kinds.sweep.question import Sweep
 from loadstone.study.summary import RunRequest, RunSummary
 from tests.made import carry_out, made
@@ -26,29 +37,29 @@ def run(driver_bound: bool = False, foreign: float = 0.0, **metrics: float) -> R
 @pytest.mark.parametrize(
     ("seen", "name"),
     [
-        (run(), NOTHING),
-        (run(server_cpu=0.9), SYSTEM),
+        (run(), NO_BOTTLENECK),
+        (run(server_cpu=0.9), SYSTEM_CPU),
         (run(driver_cpu=95.0), DRIVER),
         (run(driver_bound=True), DRIVER),
         (run(busy_workers=3.9), WORKERS),
         (run(host_cpu=3.9), HOST),
         (run(host_cpu=3.9, foreign=60.0), OTHERS),
         (replace(run(), monitors={"host.swap_in_per_s": 100.0}), MEMORY),
-        (replace(run(), monitors={"host.wait_cores": 1.5}), DISK),
+        (replace(run(), monitors={"host.wait_cores": 1.5}), BOTTLENECK_DISK),
     ],
 )
 def test_the_first_of_what_is_full_is_named(seen: RunSummary, name: str) -> None:
-    found = bottleneck(seen)
+    found = find_bottleneck(seen)
     assert found is not None and found.name == name
 
 
 def test_where_nothing_was_watched_nothing_is_said() -> None:
-    assert bottleneck(made(REQUEST)) is None
-    assert common([made(REQUEST)]) == ""
+    assert find_bottleneck(made(REQUEST)) is None
+    assert describe_common([made(REQUEST)]) == ""
 
 
 def test_of_several_runs_what_most_of_them_met_is_said() -> None:
-    assert common([run(server_cpu=0.9), run(server_cpu=0.95), run()]) == f"{SYSTEM} (95 % used)"
+    assert describe_common([run(server_cpu=0.9), run(server_cpu=0.95), run()]) == f"{SYSTEM_CPU} (95 % used)"
 
 
 def scaled(server_cpu: float) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from loadstone.model.records.manifest import HostFacts, MachineFacts, Manifest
-from loadstone.study.conditions import conditions_of, unlike
+from loadstone.study.conditions import describe_unlike, list_conditions
 from tests.records import manifest
 
 HOST = HostFacts(cores=8, cores_usable=4, memory_bytes=8 << 30, kernel="6.1", distribution="Debian 12")
@@ -20,25 +20,25 @@ def of(*machines: dict[str, object]) -> Manifest:
 
 
 def test_a_process_has_what_its_host_has() -> None:
-    assert conditions_of(of({"cores": "all"})) == PLAIN
-    assert conditions_of(of({"cores": "0-1,3"})) == {**PLAIN, "cores": "3"}
+    assert list_conditions(of({"cores": "all"})) == PLAIN
+    assert list_conditions(of({"cores": "0-1,3"})) == {**PLAIN, "cores": "3"}
 
 
 def test_a_machine_has_its_own() -> None:
     machine = {**CONTAINER, "kernel": "6.6", "image": "minimal abc"}
-    assert conditions_of(of(machine)) == {
+    assert list_conditions(of(machine)) == {
         "cores": "1",
         "memory": "512 MiB",
         "kernel": "6.6",
         "distribution": "minimal abc",
         "network": "bridge",
     }
-    two = conditions_of(of(CONTAINER, {**CONTAINER, "cpus": 2}))
+    two = list_conditions(of(CONTAINER, {**CONTAINER, "cpus": 2}))
     assert (two["machines"], two["cores"], two["memory"]) == ("2", "1 and 2", "512 MiB")
 
 
 def test_what_the_lab_did_not_make_has_no_conditions() -> None:
-    assert conditions_of(of()) == {}
+    assert list_conditions(of()) == {}
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_what_the_lab_did_not_make_has_no_conditions() -> None:
     ],
 )
 def test_only_what_differs_is_said(b: list[dict[str, str]], said: list[str]) -> None:
-    assert unlike([PLAIN], b) == said
+    assert describe_unlike([PLAIN], b) == said

@@ -6,7 +6,7 @@ import pytest
 
 from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES
-from loadstone.study.kinds.compare.loads.question import Compare, overlap, promise
+from loadstone.study.kinds.compare.loads.question import Compare, compute_overlap, describe_promise
 from loadstone.study.kinds.compare.section import CompareSection
 from loadstone.study.summary import ComparedSide, RunRequest, RunSummary
 from loadstone.workloads import load as load_workload
@@ -21,7 +21,7 @@ def at(begin_s: float, request: RunRequest) -> RunSummary:
 
 
 def test_both_runs_of_a_pair_belong_together_and_the_halves_of_the_cores_change_sides() -> None:
-    requests = DUET.requests()
+    requests = DUET.plan_runs()
     pairs = list(zip(requests[::2], requests[1::2], strict=True))
     assert len({one.duet for one in requests}) == len(pairs) == 12
     for first, second in pairs:
@@ -34,8 +34,8 @@ def test_both_runs_of_a_pair_belong_together_and_the_halves_of_the_cores_change_
 
 @pytest.mark.parametrize(("later_s", "share"), [(0, 1.0), (1, 0.9), (5, 0.5), (20, 0.0)])
 def test_the_time_in_common_is_that_of_the_longer_window(later_s: float, share: float) -> None:
-    first, second = DUET.requests()[:2]
-    assert overlap(at(0, first), at(later_s, second)) == pytest.approx(share)
+    first, second = DUET.plan_runs()[:2]
+    assert compute_overlap(at(0, first), at(later_s, second)) == pytest.approx(share)
 
 
 def test_runs_that_were_not_at_the_same_time_are_left_out() -> None:
@@ -55,5 +55,5 @@ def test_peaks_and_platforms_are_not_compared_at_the_same_time() -> None:
 
 
 def test_what_so_many_pairs_find_is_said_before_the_first() -> None:
-    assert "6 pairs find, nine times in ten, a difference of 2.1 times the scatter" in promise(DUET)
-    assert "cannot distinguish" in promise(replace(DUET, pairs=5))
+    assert "6 pairs find, nine times in ten, a difference of 2.1 times the scatter" in describe_promise(DUET)
+    assert "cannot distinguish" in describe_promise(replace(DUET, pairs=5))

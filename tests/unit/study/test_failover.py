@@ -12,7 +12,7 @@ from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 from loadstone.study.failure import Failure, Ledgers
 from loadstone.study.kind import StudyContext
 from loadstone.study.kinds.failover import KIND
-from loadstone.study.kinds.failover.answer import FailoverAnswer, failing_at_most
+from loadstone.study.kinds.failover.answer import FailoverAnswer, compute_failing_at_most
 from loadstone.study.kinds.failover.question import Failover
 from loadstone.study.kinds.failover.section import FailoverSection
 from loadstone.study.summary import RunRequest, RunSummary
@@ -28,10 +28,10 @@ def asked(failures: list[Failure | None], platform: str = "pair") -> FailoverAns
     question = Failover("support", FaultKind.KILL_PRIMARY, len(failures), 60.0)
     runs: list[RunSummary] = []
     for failure in failures:
-        request = question.next(runs)
+        request = question.plan_next(runs)
         assert isinstance(request, RunRequest)
         runs.append(replace(made(request), failure=failure, platform=platform))
-    assert question.next(runs) is None
+    assert question.plan_next(runs) is None
     return question.answer(runs)
 
 
@@ -55,7 +55,7 @@ def test_a_plain_process_is_named_in_the_headline() -> None:
 
 def test_a_busy_host_is_named_beside_what_users_waited_for() -> None:
     question = Failover("support", FaultKind.KILL_PRIMARY, 1, 60.0)
-    run = replace(made(question.requests()[0], "invalid"), failure=DEAD, platform="pair")
+    run = replace(made(question.plan_runs()[0], "invalid"), failure=DEAD, platform="pair")
     others = Check(CheckId.FOREIGN_CPU, "CPU used by others", 73.1, 5.0, Bound.AT_MOST, "%", Weight.INVALID, BROKEN, "")
     answer = question.answer([replace(run, checks=(others,))])
     assert any("Other programs used up to 73 % of the host in 1 of 1 trials" in line for line in answer.headline)
@@ -72,8 +72,8 @@ def test_failures_later_and_before_stand_beside_a_fault_that_nobody_noticed() ->
 
 
 def test_fifty_of_fifty_leave_almost_six_percent() -> None:
-    assert 100 * failing_at_most(50, 50) == pytest.approx(5.8, abs=0.05)
-    assert failing_at_most(0, 5) == 1
+    assert 100 * compute_failing_at_most(50, 50) == pytest.approx(5.8, abs=0.05)
+    assert compute_failing_at_most(0, 5) == 1
 
 
 def test_a_system_that_stays_dead_has_not_survived() -> None:
@@ -94,7 +94,7 @@ def test_what_was_lost_or_done_twice_is_no_survival() -> None:
 
 def test_a_driver_that_was_late_itself_says_nothing_of_outages() -> None:
     question = Failover("support", FaultKind.KILL_PRIMARY, 1, 60.0)
-    late = replace(made(question.requests()[0]), failure=DEAD, is_driver_bound=True)
+    late = replace(made(question.plan_runs()[0]), failure=DEAD, is_driver_bound=True)
     assert not question.answer([late]).is_answered
 
 
@@ -105,7 +105,7 @@ def test_trials_that_say_nothing_are_left_out_and_a_refusal_is_said() -> None:
 
 
 def test_faults_come_at_times_of_their_own_that_leave_room_before_and_after() -> None:
-    requests = Failover("support", FaultKind.CUT_CHANNEL, 20, 100.0).requests()
+    requests = Failover("support", FaultKind.CUT_CHANNEL, 20, 100.0).plan_runs()
     times = {request.fault.at_s for request in requests if request.fault}
     assert len(times) == 20
     assert all(30 <= at_s <= 60 for at_s in times)
@@ -115,7 +115,7 @@ def test_faults_come_at_times_of_their_own_that_leave_room_before_and_after() ->
 def test_one_fault_is_asked_for_within_the_steady_state() -> None:
     context = StudyContext(load("support"), PROFILES["quick"], None)
     made_by = KIND.make(FailoverSection(kill="secondary", at=5), context)
-    assert made_by.requests()[0].fault == PlannedFault(FaultKind.KILL_SECONDARY, 5)
+    assert made_by.plan_runs()[0].fault == PlannedFault(FaultKind.KILL_SECONDARY, 5)
     with pytest.raises(UsageError, match="one fault"):
         KIND.make(FailoverSection(), context)
     with pytest.raises(UsageError, match="one fault"):

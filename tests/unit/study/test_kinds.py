@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from loadstone.judge.remedies import title_of
-from loadstone.judge.rules import checks
-from loadstone.judge.statistics import heavy_outlier, holm
+from loadstone.judge.remedies import get_title
+from loadstone.judge.rules import apply_rules
+from loadstone.judge.statistics import correct_by_holm, find_heavy_outlier
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
@@ -20,19 +20,19 @@ from loadstone.study import service_model
 from loadstone.study.kinds.compare.loads.question import Compare
 from loadstone.study.kinds.compare.section import CompareSection
 from loadstone.study.kinds.predict.answer import PredictAnswer
-from loadstone.study.kinds.predict.question import Predict, limits_of
+from loadstone.study.kinds.predict.question import Predict, find_limits
 from loadstone.study.kinds.predict.section import PredictSection
 from loadstone.study.kinds.repeat.question import Repeat
 from loadstone.study.kinds.repeat.section import RepeatSection
 from loadstone.study.kinds.search.section import SearchSection
-from loadstone.study.kinds.sweep.answer import knee
+from loadstone.study.kinds.sweep.answer import find_knee
 from loadstone.study.kinds.sweep.question import Sweep
 from loadstone.study.kinds.sweep.section import SweepSection
 from loadstone.study.metrics import METRICS
-from loadstone.study.queueing import Centre, closed, open_wait_s
-from loadstone.study.registry import study_kinds
+from loadstone.study.queueing import Centre, open_wait_s, solve_closed
+from loadstone.study.registry import list_study_kinds
 from loadstone.study.service_model import ModelLimits
-from loadstone.study.summary import ComparedSide, RunRequest, RunSummary, shares_of
+from loadstone.study.summary import ComparedSide, RunRequest, RunSummary, compute_shares
 from loadstone.study.until import Until
 from loadstone.workloads import load as load_workload
 from tests.made import ask, carry_out, made
@@ -51,7 +51,7 @@ def responding(of_b: float, noise: float, seed: int) -> Callable[[RunRequest], R
 
 def test_comparisons_alternate_at_random_and_every_run_has_a_seed_of_its_own() -> None:
     question = Compare("page", {}, {}, {"server.threads": 2}, ({},), pairs=40)
-    requests = question.requests()
+    requests = question.plan_runs()
     sides = "".join(one.side for one in requests)
     blocks = [sides[at : at + 4] for at in range(0, len(sides), 4)]
     assert set(blocks) == {"abba", "baab"}
@@ -141,7 +141,7 @@ def test_a_sweep_goes_forth_and_back_and_marks_knee_and_largest_passing_load() -
 
     points = (10, 30, 50, 70, 80, 90)
     question = Sweep("page", {}, (("rate", points),), rounds=2)
-    order = [request.settings["rate"] for request in question.requests()]
+    order = [request.settings["rate"] for request in question.plan_runs()]
     assert order == [*points, *reversed(points)]
     answer, _ = carry_out(question, play)
     (curve,) = answer.curves
@@ -177,7 +177,7 @@ def test_a_series_comes_to_the_worst_of_its_valid_runs_where_they_are_enough(
 ) -> None:
     question = Repeat("page", {}, len(verdicts))
     answer, runs = carry_out(question, lambda request: made(request, verdicts[request.seed]))
-    assert study_kinds()["repeat"].outcome(answer, runs) is outcome
+    assert list_study_kinds()["repeat"].conclude(answer, runs) is outcome
 
 
 def late(request: RunRequest, is_valid: bool) -> RunSummary:
@@ -191,20 +191,20 @@ def late(request: RunRequest, is_valid: bool) -> RunSummary:
     [
         (6, "Enough valid runs for a baseline (at least 4)."),
         (4, "Enough valid runs for a baseline (at least 4)."),
-        (3, f"page: 3 of 6 runs were invalid ({title_of(CheckId.DRIVER_LAG)}), a baseline takes 4 valid runs."),
+        (3, f"page: 3 of 6 runs were invalid ({get_title(CheckId.DRIVER_LAG)}), a baseline takes 4 valid runs."),
         (3, "Repeat with `--runs 12` on a quieter host"),
         (1, "Repeat with `--runs 24` on a quieter host"),
     ],
 )
 def test_the_last_line_of_a_series_says_whether_a_baseline_can_be_saved(valid: int, sentence: str) -> None:
     _, runs = carry_out(Repeat("page", {}, 6), lambda request: late(request, request.seed < valid))
-    assert sentence in study_kinds()["repeat"].conclusion(runs)
+    assert sentence in list_study_kinds()["repeat"].conclusion(runs)
 
 
 def test_a_short_series_without_an_invalid_run_asks_for_more_runs_alone() -> None:
     _, runs = carry_out(Repeat("page", {}, 2), made)
     sentence = "Not enough valid runs for a baseline. page: only 2 runs, a baseline takes 4. Repeat with `--runs 5`."
-    assert study_kinds()["repeat"].conclusion(runs) == sentence
+    assert list_study_kinds()["repeat"].conclusion(runs) == sentence
 
 
 @pytest.mark.parametrize(
@@ -215,23 +215,23 @@ def test_a_comparison_comes_to_a_fail_where_b_is_worse(slower: float, verdict: s
     question = Compare("page", {}, {}, {"server.threads": 2}, ({},))
     play = responding(slower, 0.001, 2)
     answer, runs = carry_out(question, lambda request: replace(play(request), verdict=Verdict(verdict)))
-    kind = study_kinds()["compare"]
-    assert kind.outcome(answer, runs) is outcome
-    assert kind.outcome(answer, []) is (Verdict.INVALID if verdict == "invalid" else outcome)
+    kind = list_study_kinds()["compare"]
+    assert kind.conclude(answer, runs) is outcome
+    assert kind.conclude(answer, []) is (Verdict.INVALID if verdict == "invalid" else outcome)
 
 
 def test_operations_that_are_overdue_are_not_good_in_studies_either() -> None:
     page = replace(operation("page", 80, 0.1), overdue=20)
     figures = iteration((page,))
-    shares = shares_of(figures)
-    verdicts = {check.id: check.figure for check in checks(small_criteria(), figures)}
+    shares = compute_shares(figures)
+    verdicts = {check.id: check.figure for check in apply_rules(small_criteria(), figures)}
     assert (shares["good"], shares["tolerable"]) == (80.0, 80.0)
     assert shares["good"] == verdicts[CheckId.GOOD_SHARE]
 
 
 def test_no_knee_is_marked_at_the_end_of_a_curve() -> None:
-    assert knee([(1, 1.0), (2, 1.0), (3, 1.0)]) is None
-    assert knee([(1, 1.0), (2, 3.0), (3, 9.0)]) is None
+    assert find_knee([(1, 1.0), (2, 1.0), (3, 1.0)]) is None
+    assert find_knee([(1, 1.0), (2, 3.0), (3, 9.0)]) is None
 
 
 def test_throughput_over_cores_has_its_efficiency() -> None:
@@ -262,8 +262,8 @@ def test_heavy_tails_alone_are_no_outliers(runs: int) -> None:
     drawn, named = np.random.default_rng(3), 0
     for _ in range(60):
         values = {name: drawn.standard_t(4, runs) for name in METRICS}
-        found = {name: heavy_outlier(own.tolist()) for name, own in values.items()}
-        chances = holm([one[1] for one in found.values() if one is not None])
+        found = {name: find_heavy_outlier(own.tolist()) for name, own in values.items()}
+        chances = correct_by_holm([one[1] for one in found.values() if one is not None])
         named += min(chances) <= 0.05
     assert named <= 8
 
@@ -293,7 +293,7 @@ def station(request: RunRequest) -> RunSummary:
     if "rate" in request.settings:
         throughput, response = request.load, 0.005 + open_wait_s(centre, request.load)
     else:
-        throughput, response = closed(centre, round(request.load), 1.001)
+        throughput, response = solve_closed(centre, round(request.load), 1.001)
         response += 0.001
     run = made(
         request,
@@ -388,9 +388,9 @@ def test_a_system_whose_use_is_not_known_is_not_predicted() -> None:
 def test_what_is_sure_to_be_wanted_is_known_beforehand() -> None:
     asked = SweepSection(over={"sessions": (5, 10)}, rounds=2)
     question = ask(asked, [load_workload("banking"), load_workload("support")], PROFILES["quick"], load=None)
-    assert len(question.requests()) == 8
+    assert len(question.plan_runs()) == 8
     search = ask(SearchSection(start=7), [load_workload("banking")], PROFILES["quick"], load=None)
-    assert [one.settings for one in search.requests()] == [{"sessions": 7}]
+    assert [one.settings for one in search.plan_runs()] == [{"sessions": 7}]
 
 
 def test_a_question_without_a_load_is_refused() -> None:
@@ -411,5 +411,5 @@ def test_a_question_without_a_load_is_refused() -> None:
 
 
 def test_limits_can_be_predicted_where_all_operations_share_them() -> None:
-    assert limits_of(load_workload("banking")) == ModelLimits(2.0, 4.0)
-    assert limits_of(load_workload("support")) is None  # downloads are judged by their rate
+    assert find_limits(load_workload("banking")) == ModelLimits(2.0, 4.0)
+    assert find_limits(load_workload("support")) is None  # downloads are judged by their rate

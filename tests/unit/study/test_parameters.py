@@ -23,8 +23,8 @@ from loadstone.study.changes import MachineGrid
 from loadstone.study.file import read_study
 from loadstone.study.kinds.search.section import SearchSection
 from loadstone.study.kinds.sweep.section import SweepSection
-from loadstone.study.parameters import apply, parameter
-from loadstone.study.registry import file_sections
+from loadstone.study.parameters import apply, get_parameter
+from loadstone.study.registry import list_file_sections
 from loadstone.study.resolve import resolve
 from loadstone.study.settings import (
     StoredSettings,
@@ -92,7 +92,7 @@ def test_the_machine_of_a_role_or_of_one_copy_is_varied_alone() -> None:
     assert planned_cpus(varied) == {"app-1": 2, "app-2": 3, "database": 4}
     assert varied.system == placed.system, "the threads of the front are as before"
     assert apply(varied, {"machine.db.cpus": "1"}).placement.roles["db"] == {"cpus": 1}
-    assert parameter("machine.database.cpus").name == "machine.db.cpus"
+    assert get_parameter("machine.database.cpus").name == "machine.db.cpus"
 
 
 def test_cpus_of_the_fronts_role_bring_as_many_threads() -> None:
@@ -109,9 +109,9 @@ def test_a_role_whose_copy_has_the_setting_is_not_varied() -> None:
 
 def test_unknown_machines_and_settings_are_named() -> None:
     with pytest.raises(UsageError, match=r"no parameter `machine.db.cpu`. Did you mean `machine.db.cpus`"):
-        parameter("machine.db.cpu")
+        get_parameter("machine.db.cpu")
     with pytest.raises(UsageError, match="Expected: "):
-        parameter("machine.db.cpus").read("0")
+        get_parameter("machine.db.cpus").read("0")
     with pytest.raises(UsageError, match=r"There is no machine `db` in this system\. There are: web, backend"):
         WorkloadRun(apply(SPEC, {"machine.db.cpus": "2"})).check()
 
@@ -173,9 +173,9 @@ WRITTEN = {
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_setting_is_a_value_in_memory_and_its_text_in_a_stored_answer(name: str) -> None:
     text, value = WRITTEN[name]
-    assert parameter(name).read(text) == value
-    assert write_value(parameter(name).read(text)) == text
-    assert parameter(name).read(value) == value
+    assert get_parameter(name).read(text) == value
+    assert write_value(get_parameter(name).read(text)) == text
+    assert get_parameter(name).read(value) == value
     stored: TypeAdapter[Any] = TypeAdapter(StoredSettings)
     assert stored.dump_json({name: value}).decode() == json.dumps({name: text}, separators=(",", ":"))
     assert stored.validate_json(stored.dump_json({name: value})) == {name: value}
@@ -259,7 +259,7 @@ over = { rate = [100, 200], "station.workers" = [2, 4] }
 switch = "one hop"
 jumbo = false
 """
-    study = read_study(write(tmp_path, text), file_sections())
+    study = read_study(write(tmp_path, text), list_file_sections())
     assert study.is_virtual
     assert study.station is not None
     assert study.station.cv == 0.5
@@ -268,8 +268,8 @@ jumbo = false
     assert not study.is_loaded
     assert study.notes == {"switch": "one hop", "jumbo": "False"}
     base = WorkloadRuns(resolve(study, tmp_path))
-    assert base.declared()["notes"] == study.notes
-    assert "notes" not in base.identity()
+    assert base.declare()["notes"] == study.notes
+    assert "notes" not in base.identify()
     assert study.loads[0].load() == Arrivals(())
 
 
@@ -287,7 +287,7 @@ width_pct = 0
 load = "users"
 """
     with pytest.raises(StudyError) as refused:
-        read_study(write(tmp_path, text), file_sections())
+        read_study(write(tmp_path, text), list_file_sections())
     said = str(refused.value)
     for words in ("Did you mean `search`", "Did you mean `threads`", "width_pct", "`sessions` or `rate`", "[station]"):
         assert words in said
@@ -295,9 +295,9 @@ load = "users"
 
 def test_a_file_without_question_needs_its_loads(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="Add sessions, rate or trace"):
-        read_study(write(tmp_path, '[[load]]\nworkload = "static"\n'), file_sections())
+        read_study(write(tmp_path, '[[load]]\nworkload = "static"\n'), list_file_sections())
     with pytest.raises(StudyError, match="Keep one"):
         read_study(
             write(tmp_path, '[[load]]\nworkload = "static"\nsessions = 1\n[station]\n[server]\nthreads = 1\n'),
-            file_sections(),
+            list_file_sections(),
         )

@@ -11,8 +11,8 @@ from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES
 from loadstone.page.blocks import Table
 from loadstone.study.changes import MachineGrid
-from loadstone.study.kinds.peaks.answer import PeakPoint, PeakRatio, PeaksOverAnswer, headline
-from loadstone.study.kinds.peaks.page import blocks
+from loadstone.study.kinds.peaks.answer import PeakPoint, PeakRatio, PeaksOverAnswer, summarize_peaks
+from loadstone.study.kinds.peaks.page import render_blocks
 from loadstone.study.kinds.peaks.question import Peaks
 from loadstone.study.kinds.peaks.section import PeaksSection
 from loadstone.study.search.answer import LoadStanding, SearchedLoad, Spread
@@ -54,7 +54,7 @@ def asked() -> Asked:
 def test_every_points_peak_is_found_with_its_interval_and_the_cpu_below_it(asked: Asked) -> None:
     answer, runs = asked
     assert answer.is_answered
-    assert [dict(point.at) for point in answer.points] == PEAKS.points()
+    assert [dict(point.at) for point in answer.points] == PEAKS.list_points()
     for point in answer.points:
         truth = CAPACITY[str(point.at["machines"])] * (VIRTUAL if point.at["platform"] == "vm" else 1)
         assert point.search.peak == pytest.approx(truth, rel=0.05)
@@ -80,7 +80,7 @@ def test_platforms_are_set_beside_each_other_all_else_alike(asked: Asked) -> Non
 
 def test_a_ratio_that_may_be_anything_is_not_told_as_one() -> None:
     wide, narrow = PeakRatio("a", "b", 0.94, 0.17, 10.8), PeakRatio("a", "b", 0.94, 0.8, 1.1)
-    told = list(headline((), (wide, narrow), ()))
+    told = list(summarize_peaks((), (wide, narrow), ()))
     assert told == [
         "a against b: the searches are not conclusive, 94 % (17 to 1080 %).",
         "a sustains 94 % (80 to 110 %) of the load of b.",
@@ -101,7 +101,7 @@ def test_response_times_are_set_beside_each_other_where_as_much_is_used(asked: A
     up = point("1x2", load(100, 0.8, 0.1), load(200, 1.6, 0.3))
     out = point("2x1", load(100, 1.0, 0.2), load(200, 2.0, 0.6))
     answer = replace(found, points=(point("1x1"), up, out), platforms=(), others=())
-    tables = [block for block in blocks(answer, cast(Any, None), []) if isinstance(block, Table)]
+    tables = [block for block in render_blocks(answer, cast(Any, None), []) if isinstance(block, Table)]
     (row,) = tables[-1].rows
     # At 1.0 of both 0.2 by 0.15, at 1.4 0.36 by 0.25; 1.8 is beyond what the other used.
     assert [cell.text for cell in row.typed][2:] == ["1.33", "1.44", "not measured"]
@@ -123,9 +123,9 @@ def test_where_no_load_passes_there_is_no_peak_no_run_below_it_and_no_ratio() ->
 def test_an_interrupted_study_goes_on_where_it_was(asked: Asked) -> None:
     _, runs = asked
     for count in (0, 5, len(runs) // 2, len(runs) - 1):
-        assert PEAKS.next(runs[:count]) == runs[count].request
-    assert PEAKS.next(runs) is None
-    assert PEAKS.left(runs) == 0
+        assert PEAKS.plan_next(runs[:count]) == runs[count].request
+    assert PEAKS.plan_next(runs) is None
+    assert PEAKS.estimate_left(runs) == 0
 
 
 def test_a_load_is_searched_and_not_varied() -> None:

@@ -9,7 +9,7 @@ from loadstone.page.plot import PairedBarPlot, Plot
 from loadstone.report.charts import draw
 from loadstone.study.changes import MachineGrid
 from loadstone.study.kinds.peaks.answer import PeakPoint, PeaksOverAnswer
-from loadstone.study.kinds.peaks.figures import figures
+from loadstone.study.kinds.peaks.figures import draw_figures
 from loadstone.study.search.answer import LimitedBy, LoadStanding, SearchAnswer, SearchedLoad, Spread
 
 
@@ -51,7 +51,7 @@ def answer(*points: tuple[str, str, float | None]) -> PeaksOverAnswer:
 
 def drawn(shown: PeaksOverAnswer) -> dict[str, Figure]:
     """Returns the pictures by title, each drawn once to see that it can be."""
-    pictures = list(figures(shown))
+    pictures = list(draw_figures(shown))
     assert all(draw(figure.plot).startswith("<svg") for figure in pictures)
     return {
         f"{figure.title}, {figure.plot.y_title}" if isinstance(figure.plot, Plot) else figure.title: figure

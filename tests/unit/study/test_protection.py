@@ -38,7 +38,7 @@ def answered(pairs: int = 6) -> ProtectionAnswer:
 
 
 def test_each_pair_has_one_run_of_each_side_and_neither_side_is_always_first() -> None:
-    requests = Protection("support", 6).requests()
+    requests = Protection("support", 6).plan_runs()
     sides = [request.side for request in requests]
     assert all({*sides[place : place + 2]} == {ComparedSide.A, ComparedSide.B} for place in range(0, 12, 2))
     assert {*sides[::2]} == {ComparedSide.A, ComparedSide.B}

@@ -9,19 +9,19 @@ import pytest
 
 from loadstone.study.queueing import (
     Centre,
-    closed,
-    closed_quantile_s,
-    erlang_c,
+    compute_closed_quantile_s,
+    compute_erlang_c,
     fit_scalability,
     open_quantile_s,
     open_wait_s,
+    solve_closed,
 )
 
 
 def test_waiting_probabilities_are_the_tabulated_ones() -> None:
-    assert erlang_c(1, 0.8) == pytest.approx(0.8)
-    assert erlang_c(2, 1.6) == pytest.approx(0.7111, abs=1e-4)
-    assert erlang_c(10, 8) == pytest.approx(0.4092, abs=1e-4)
+    assert compute_erlang_c(1, 0.8) == pytest.approx(0.8)
+    assert compute_erlang_c(2, 1.6) == pytest.approx(0.7111, abs=1e-4)
+    assert compute_erlang_c(10, 8) == pytest.approx(0.4092, abs=1e-4)
 
 
 def test_one_worker_has_the_simple_formulas() -> None:
@@ -43,7 +43,7 @@ def mean_value_analysis(demand_s: float, away_s: float, sessions: int) -> tuple[
 
 @pytest.mark.parametrize("sessions", [1, 5, 20, 100, 400])
 def test_a_closed_population_gives_what_mean_value_analysis_gives(sessions: int) -> None:
-    throughput, response_s = closed(Centre(1, 0.02), sessions, 1.0)
+    throughput, response_s = solve_closed(Centre(1, 0.02), sessions, 1.0)
     assert (throughput, response_s) == pytest.approx(mean_value_analysis(0.02, 1.0, sessions), rel=1e-6)
 
 
@@ -67,10 +67,10 @@ def drawn_closed(workers: int, demand_s: float, away_s: float, sessions: int, co
 def test_quantiles_of_a_closed_population_are_those_of_a_drawn_one(workers: int, sessions: int) -> None:
     times = drawn_closed(workers, 0.02, 1.0, sessions, 200_000)
     centre = Centre(workers, 0.02)
-    assert sum(times) / len(times) == pytest.approx(closed(centre, sessions, 1.0)[1], rel=0.03)
+    assert sum(times) / len(times) == pytest.approx(solve_closed(centre, sessions, 1.0)[1], rel=0.03)
     for share in (0.5, 0.95, 0.99):
         assert times[int(share * len(times))] == pytest.approx(
-            closed_quantile_s(centre, sessions, 1.0, share), rel=0.04
+            compute_closed_quantile_s(centre, sessions, 1.0, share), rel=0.04
         )
 
 

@@ -5,7 +5,7 @@ import pytest
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Gallery, Table
 from loadstone.page.plot import Plot
-from loadstone.study.kinds.repeat.page import blocks
+from loadstone.study.kinds.repeat.page import render_blocks
 from loadstone.study.kinds.repeat.question import Repeat
 from tests.made import carry_out, made
 
@@ -18,7 +18,7 @@ def test_the_plot_of_a_series_keeps_the_numbers_of_its_valid_runs() -> None:
         Repeat("page", {}, 5),
         lambda request: made(request, VERDICTS[request.seed], response_mean=MEANS_S[request.seed]),
     )
-    gallery, table, _ = blocks(answer, StudiedWorkload("page", "Page"), runs)
+    gallery, table, _ = render_blocks(answer, StudiedWorkload("page", "Page"), runs)
     assert isinstance(gallery, Gallery) and isinstance(table, Table)
     (plot,) = [figure.plot for figure in gallery.figures if figure.title == "Mean response time"]
     assert isinstance(plot, Plot)

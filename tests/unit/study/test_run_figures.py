@@ -3,7 +3,7 @@
 import pytest
 
 from loadstone.model.records.events import EVENT_SCHEMA, PartNames, Start
-from loadstone.model.records.pair_status import HELD_MS, LAG_MS, LOG_BYTES, PAIR, WIRE_BYTES, log_counter
+from loadstone.model.records.pair_status import HELD_MS, LAG_MS, LOG_BYTES, PAIR, WIRE_BYTES, name_log_counter
 from loadstone.model.records.result import Iteration, IterationRecords, PhaseLengths
 from loadstone.model.records.sample import MachineViews, OutsideView, Sample, ServiceSample, TreeUse
 from loadstone.study.run_figures import compute_log, compute_operation_times, compute_process_uses, compute_traffic
@@ -18,7 +18,7 @@ def sample(second: float, mbit_per_s: float, *, is_pair: bool = True) -> Sample:
     bytes_per_s = mbit_per_s * 1e6 / 8
     line = {"bytes_recv_per_s": bytes_per_s, "packets_recv_per_s": bytes_per_s / 500}
     outside = OutsideView({}, {"read_bytes_per_s": 3e6}, {"public": line}, None)
-    counters = {LOG_BYTES: bytes_per_s, WIRE_BYTES: bytes_per_s / 2, log_counter("network"): 0.75 * bytes_per_s}
+    counters = {LOG_BYTES: bytes_per_s, WIRE_BYTES: bytes_per_s / 2, name_log_counter("network"): 0.75 * bytes_per_s}
     status = ServiceSample({LAG_MS: second, HELD_MS: 1.5}, counters)
     return Sample(
         unix_s=BEGIN_S + second,

@@ -12,7 +12,7 @@ import pytest
 from loadstone.study.search.answer import LimitedBy, LoadStanding, SearchAnswer
 from loadstone.study.search.edge import MarginFit
 from loadstone.study.search.question import Search
-from loadstone.study.search.state import MOST_RUNS
+from loadstone.study.search.state import MOST_SEARCH_RUNS
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
 from tests.made import carry_out, made, noisy_edge
 
@@ -93,17 +93,17 @@ def test_the_most_that_is_allowed_is_not_passed() -> None:
 
 
 def test_a_server_that_answers_by_lot_is_given_up_in_time() -> None:
-    verdicts = iter(["pass", "fail"] * MOST_RUNS)
+    verdicts = iter(["pass", "fail"] * MOST_SEARCH_RUNS)
     answer, runs = carry_out(SEARCH, lambda request: made(request, next(verdicts)))
-    assert len(runs) == MOST_RUNS
+    assert len(runs) == MOST_SEARCH_RUNS
     assert (answer.peak, answer.is_answered) == (None, False)
-    assert f"No peak within {MOST_RUNS} runs" in answer.headline[0]
+    assert f"No peak within {MOST_SEARCH_RUNS} runs" in answer.headline[0]
 
 
 def test_the_same_runs_lead_to_the_same_next_one() -> None:
     _, runs = carry_out(SEARCH, noisy_edge(1000, 0.02, 3))
     for count, run in enumerate(runs):
-        assert SEARCH.next(runs[:count]) == run.request
+        assert SEARCH.plan_next(runs[:count]) == run.request
 
 
 def test_rates_are_searched_as_well_as_sessions() -> None:

@@ -39,11 +39,11 @@ def test_rules_limit_a_load_that_leaves_cpu_free() -> None:
 
 
 def test_only_the_primary_of_a_pair_counts() -> None:
-    assert compute_used_share(play(SEARCH.requests()[0])) == pytest.approx(0.1)
+    assert compute_used_share(play(SEARCH.plan_runs()[0])) == pytest.approx(0.1)
 
 
 def test_workers_of_a_modelled_station_count_as_its_cpu() -> None:
-    run = replace(made(SEARCH.requests()[0]), metrics={"busy_workers": 3.0}, capacity={"workers": 4.0})
+    run = replace(made(SEARCH.plan_runs()[0]), metrics={"busy_workers": 3.0}, capacity={"workers": 4.0})
     assert compute_used_share(run) == pytest.approx(0.75)
 
 

@@ -21,14 +21,14 @@ from loadstone.services.registry import refuse_unfit
 from loadstone.study.kind import StudyContext
 from loadstone.study.kinds.suite.answer import (
     SuiteAnswer,
-    contradictions,
-    efficiencies,
-    mechanism_ratios,
-    tls_costs,
-    tuning_differences,
+    compute_efficiencies,
+    compute_mechanism_ratios,
+    compute_tls_costs,
+    compute_tuning_differences,
+    find_contradictions,
 )
-from loadstone.study.kinds.suite.page import blocks
-from loadstone.study.kinds.suite.published import PUBLISHED, published_ratio, published_tls_cost
+from loadstone.study.kinds.suite.page import render_blocks
+from loadstone.study.kinds.suite.published import PUBLISHED_TESTS, compute_published_ratio, compute_published_tls_cost
 from loadstone.study.kinds.suite.question import make
 from loadstone.study.kinds.suite.section import SuiteSection
 from loadstone.study.summary import RunRequest, RunSummary
@@ -68,7 +68,7 @@ def found(workload: str, play: Callable[[RunRequest], RunSummary], **asked: obje
     question = make(section, StudyContext(load(workload), PROFILES["brief"], None))
     answer, runs = carry_out(question, play, most=500)
     assert answer.is_answered
-    assert question.left(runs) == 0
+    assert question.estimate_left(runs) == 0
     return answer, len(runs)
 
 
@@ -85,12 +85,12 @@ def test_clients_are_doubled_until_a_server_is_full() -> None:
 
 def test_ratios_are_those_of_the_capacities() -> None:
     answer, _ = found("printenv", serving(), cores=[1, 2])
-    costs = {one.over.cell.mechanism: one.value for one in tls_costs(answer.cells)}
+    costs = {one.over.cell.mechanism: one.value for one in compute_tls_costs(answer.cells)}
     assert costs == {mechanism: pytest.approx(TLS, rel=0.05) for mechanism in costs} and len(costs) == 3
-    faster = [one for one in mechanism_ratios(answer.cells) if one.over.cell.mechanism is Mechanism.MODULE]
+    faster = [one for one in compute_mechanism_ratios(answer.cells) if one.over.cell.mechanism is Mechanism.MODULE]
     assert [one.value for one in faster] == pytest.approx([10.0] * 8, rel=0.05)
-    assert [each for _, each in efficiencies(answer.cells)] == pytest.approx([1.0] * 12, rel=0.05)
-    assert list(contradictions(answer.cells)) == []
+    assert [each for _, each in compute_efficiencies(answer.cells)] == pytest.approx([1.0] * 12, rel=0.05)
+    assert list(find_contradictions(answer.cells)) == []
 
 
 def test_what_the_driver_held_or_was_in_error_is_in_no_ratio() -> None:
@@ -98,7 +98,7 @@ def test_what_the_driver_held_or_was_in_error_is_in_no_ratio() -> None:
     bound = [cell for cell in answer.cells if cell.is_driver_bound]
     assert {cell.cell.mechanism for cell in bound} == {Mechanism.MODULE}
     assert "The driver was the limit in 2" in " ".join(answer.headline)
-    assert all(one.value is None for one in tls_costs(bound))
+    assert all(one.value is None for one in compute_tls_costs(bound))
     wrong, _ = found("printenv", serving(broken="perl-cgi"), tuning=["default"])
     assert "Nothing follows from apache-perl-cgi-default-1: 2 % of its operations in error" in " ".join(wrong.headline)
 
@@ -106,7 +106,7 @@ def test_what_the_driver_held_or_was_in_error_is_in_no_ratio() -> None:
 def test_an_order_that_is_not_the_published_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CAPACITY, "perl-cgi", 900.0)
     answer, _ = found("printenv", serving(), tuning=["default"])
-    (said, *_) = contradictions(answer.cells)
+    (said, *_) = find_contradictions(answer.cells)
     assert "c-cgi gives 0.89 times the throughput of perl-cgi" in said
     assert said in answer.headline
 
@@ -116,7 +116,7 @@ def test_a_difference_of_tunings_takes_runs_enough_and_more_than_their_scatter(
     rounds: int, noise: float, is_found: bool
 ) -> None:
     answer, _ = found("static-files", serving(noise), rounds=rounds, doublings=2)
-    differences = tuning_differences(answer.cells)
+    differences = compute_tuning_differences(answer.cells)
     assert [one.is_found for one in differences] == [is_found] * 2
     assert (differences[0].p is None) == (rounds < 5)
 
@@ -131,20 +131,20 @@ def test_arrivals_come_at_a_share_of_what_was_found() -> None:
 
 
 def test_published_figures_are_those_of_the_tables() -> None:
-    known = {one: round(test.efficiency, 3) for one, test in PUBLISHED.items()}
+    known = {one: round(test.efficiency, 3) for one, test in PUBLISHED_TESTS.items()}
     assert (min(known.values()), max(known.values())) == (0.867, 0.992)
     costs = [Mechanism.STATIC, Mechanism.MODULE, Mechanism.C_CGI, Mechanism.PERL_CGI]
-    assert [round(published_tls_cost(one) or 0, 2) for one in costs] == [4.07, 2.31, 1.09, 1.05]
-    assert round(published_ratio(Mechanism.MODULE, Mechanism.C_CGI), 1) == 7.9
-    assert round(published_ratio(Mechanism.C_CGI, Mechanism.PERL_CGI), 2) == 2.66
-    assert round(published_ratio(Mechanism.PHP_MODULE, Mechanism.PHP_FASTCGI), 2) == 1.05
-    fifty_a_core = [test for test in PUBLISHED.values() if abs(test.clients[0] - 100) < 1]
+    assert [round(compute_published_tls_cost(one) or 0, 2) for one in costs] == [4.07, 2.31, 1.09, 1.05]
+    assert round(compute_published_ratio(Mechanism.MODULE, Mechanism.C_CGI), 1) == 7.9
+    assert round(compute_published_ratio(Mechanism.C_CGI, Mechanism.PERL_CGI), 2) == 2.66
+    assert round(compute_published_ratio(Mechanism.PHP_MODULE, Mechanism.PHP_FASTCGI), 2) == 1.05
+    fifty_a_core = [test for test in PUBLISHED_TESTS.values() if abs(test.clients[0] - 100) < 1]
     assert len(fifty_a_core) == 7
 
 
 def test_a_report_shows_every_cell_and_the_published_rows() -> None:
     answer, _ = found("printenv", serving(), cores=[1, 2], rounds=4, doublings=1)
-    shown = list(blocks(answer, None, ()))  # type: ignore[arg-type]
+    shown = list(render_blocks(answer, None, ()))  # type: ignore[arg-type]
     text = repr(shown)
     assert all(cell.cell.title in text for cell in answer.cells)
     assert "never absolute values" in text
@@ -153,7 +153,7 @@ def test_a_report_shows_every_cell_and_the_published_rows() -> None:
 
 def test_throughput_is_drawn_over_cores_for_each_test() -> None:
     answer, _ = found("printenv", serving(), cores=[1, 2], doublings=1)
-    (gallery,) = (block for block in blocks(answer, None, ()) if isinstance(block, Gallery))  # type: ignore[arg-type]
+    (gallery,) = (block for block in render_blocks(answer, None, ()) if isinstance(block, Gallery))  # type: ignore[arg-type]
     curves = {figure.title: figure.plot for figure in gallery.figures if isinstance(figure.plot, Plot)}
     assert set(curves) == {cell.cell.test for cell in answer.cells if cell.is_sound}
     for test, plot in curves.items():
@@ -180,14 +180,14 @@ def test_static_files_have_the_published_mean_and_classes() -> None:
 @pytest.mark.parametrize("askers", [1, 4, 32])
 def test_kept_connections_leave_half_of_phps_children(askers: int) -> None:
     site = Site("/f", "10.0.0.1", tuning=Tuning.TUNED)
-    assert 1 <= php.kept_connections(site, askers) * askers <= php.find_settings(site).children / 2
+    assert 1 <= php.compute_kept_connections(site, askers) * askers <= php.find_settings(site).children / 2
 
 
 def test_more_servers_than_children_are_refused() -> None:
     site = Site("/f", "10.0.0.1", tuning=Tuning.TUNED, settings={"php": {"children": 8}})
-    assert php.kept_connections(site, 4) == 1
+    assert php.compute_kept_connections(site, 4) == 1
     with pytest.raises(ServiceError, match="5 server processes that keep connections to 8 PHP children would starve"):
-        php.kept_connections(site, 5)
+        php.compute_kept_connections(site, 5)
 
 
 def test_a_server_whose_answers_break_with_more_clients_is_not_called_full() -> None:

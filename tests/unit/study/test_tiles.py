@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from loadstone.model.errors import UsageError
 from loadstone.model.records.verdict import Verdict
-from loadstone.run.tiles.spec import TilesSpec, find_tile, tile_loads
+from loadstone.run.tiles.spec import TilesSpec, find_tile, list_tile_loads
 from loadstone.study.base import TileRuns
-from loadstone.study.kinds.tiles.answer import TilesAnswer, TileTrial, tenths_in_words
+from loadstone.study.kinds.tiles.answer import TilesAnswer, TileTrial, describe_tenths
 from loadstone.study.kinds.tiles.question import TilesPeak
 from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.study.tenths import TENTHS
@@ -20,7 +20,7 @@ from loadstone.study.tenths import TENTHS
 def play(question: TilesPeak, run: Callable[[int], TileTrial]) -> list[TileTrial]:
     """Answers the question's runs until it wants no more; it must end."""
     tried: list[TileTrial] = []
-    while (tenths := question.next_tenths(tried)) is not None:
+    while (tenths := question.plan_next_tenths(tried)) is not None:
         tried.append(run(tenths))
         assert len(tried) < 60
     return tried
@@ -48,7 +48,7 @@ def host(capacity: int) -> Callable[[int], TileTrial]:
 def test_the_peak_is_found_to_a_tenth_of_a_tile(capacity: int) -> None:
     question = TilesPeak("tile", 64)
     tried = play(question, host(capacity))
-    peak = question.peak(tried)
+    peak = question.find_peak(tried)
     assert (peak.tenths if peak else 0) == capacity
     assert len(tried) <= 17
     assert answer(question, tried).is_answered == (capacity > 0)
@@ -57,7 +57,7 @@ def test_the_peak_is_found_to_a_tenth_of_a_tile(capacity: int) -> None:
 def test_a_score_that_stops_rising_ends_the_search() -> None:
     question = TilesPeak("tile", 64)
     tried = play(question, lambda tenths: TileTrial(tenths, Verdict.PASS, min(9.8 * tenths, 300 - tenths / 100), 100))
-    peak = question.peak(tried)
+    peak = question.find_peak(tried)
     assert peak is not None
     assert peak.tenths == 40  # the last load whose score was above those of all smaller ones that were tried
     assert "stops rising" in answer(question, tried).headline[1]
@@ -70,7 +70,7 @@ def test_a_run_that_cannot_be_judged_is_tried_once_more_and_then_named() -> None
         lambda tenths: TileTrial(tenths, Verdict.INVALID if tenths > 20 else Verdict.PASS, tenths, 100, ("lag",)),
     )
     assert [one.tenths for one in tried[:4]] == [10, 20, 40, 40]
-    peak = question.peak(tried)
+    peak = question.find_peak(tried)
     assert peak is not None
     assert peak.tenths == 20
     assert "no run is fit to be judged: lag" in answer(question, tried).headline[1]
@@ -84,13 +84,13 @@ def test_a_limit_on_tiles_is_said() -> None:
 
 
 def test_loads_in_words() -> None:
-    assert [tenths_in_words(tenths) for tenths in (3, 10, 25)] == ["0.3 of a tile", "1 tile", "2.5 tiles"]
+    assert [describe_tenths(tenths) for tenths in (3, 10, 25)] == ["0.3 of a tile", "1 tile", "2.5 tiles"]
 
 
 def runs(most_tiles: int, **roles: dict[str, object]) -> TileRuns:
     """Runs of a search with settings of single machines."""
     tile = find_tile("laptop")
-    spec = TilesSpec("x", tile, tile_loads(1, None), tile.phases, "x", Path(), roles=roles)
+    spec = TilesSpec("x", tile, list_tile_loads(1, None), tile.phases, "x", Path(), roles=roles)
     return TileRuns(spec, most_tiles)
 
 
@@ -108,6 +108,6 @@ def test_a_search_sets_the_machines_of_tiles_that_it_adds_later() -> None:
 
 
 def test_a_search_on_other_machines_is_another_one() -> None:
-    assert runs(3).identity() == runs(3).identity()
-    assert runs(3).identity() != runs(3, web={"cpus": 1}).identity()
-    assert runs(3, web={"cpus": 1}).declared()["placement"]["machines.web"] == {"cpus": 1}
+    assert runs(3).identify() == runs(3).identify()
+    assert runs(3).identify() != runs(3, web={"cpus": 1}).identify()
+    assert runs(3, web={"cpus": 1}).declare()["placement"]["machines.web"] == {"cpus": 1}

@@ -8,7 +8,7 @@ import pytest
 
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.pair import control
-from loadstone.platforms.pair.status import status_rows
+from loadstone.platforms.pair.status import list_status_rows
 from loadstone.telemetry.pairs import pair_metrics
 from loadstone.web.app import WebPages
 
@@ -35,12 +35,12 @@ ALONE = STATUS | {"status": "not protected", "secondary": None, "failures": ["no
 
 
 def test_people_read_where_both_sides_are_and_how_far_apart() -> None:
-    rows = dict(status_rows(STATUS))
+    rows = dict(list_status_rows(STATUS))
     assert rows["secondary"] == "b on this host, process 8; CPU 11 %, 202 MiB"
     assert (rows["lag"], rows["log"], rows["slowed by"]) == ("3.5 ms", "0.0072 Mbit/s", "45 %")
     assert rows["round trip"] == "0.40 ms"
-    assert dict(status_rows(STATUS | {"round_trip_ms": 1.8}))["round trip"].startswith("1.80 ms: above 1 ms")
-    alone = dict(status_rows(ALONE))
+    assert dict(list_status_rows(STATUS | {"round_trip_ms": 1.8}))["round trip"].startswith("1.80 ms: above 1 ms")
+    alone = dict(list_status_rows(ALONE))
     assert "secondary" not in alone
     assert alone["failed"] == "no memory"
     assert alone["lag"] == ""
@@ -57,7 +57,7 @@ def test_prometheus_gets_seconds_and_ratios_and_nothing_that_is_not_known() -> N
 
 
 def test_whoever_keeps_a_pair_is_asked_over_its_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control, "private_folder", lambda: tmp_path)
+    monkeypatch.setattr(control, "make_private_folder", lambda: tmp_path)
 
     async def obey(do: str, what: dict[str, Any]) -> Any:
         if do != "status":
@@ -66,9 +66,9 @@ def test_whoever_keeps_a_pair_is_asked_over_its_socket(tmp_path: Path, monkeypat
 
     async def play() -> None:
         with control.lock_keeper("shop"):
-            async with control.listening("shop", obey):
+            async with control.listen_for_orders("shop", obey):
                 assert await control.ask("shop", "status") == STATUS
-                page = await WebPages(tmp_path).pairs(None)  # type: ignore[arg-type]
+                page = await WebPages(tmp_path).show_pairs(None)  # type: ignore[arg-type]
                 assert b"this host, process 8" in page.body
                 metrics = await WebPages(tmp_path).pair_metrics(None)  # type: ignore[arg-type]
                 assert b'protected{pair="shop"} 1.0' in metrics.body
@@ -76,7 +76,7 @@ def test_whoever_keeps_a_pair_is_asked_over_its_socket(tmp_path: Path, monkeypat
                     await control.ask("shop", "dance", where="here")
                 with pytest.raises(PlatformError, match="already"), control.lock_keeper("shop"):
                     pass
-        assert control.known() == []
+        assert control.list_known() == []
         with pytest.raises(PlatformError, match="pair create shop"):
             await control.ask("shop", "status")
 

@@ -11,7 +11,7 @@ from socketserver import BaseRequestHandler, ThreadingTCPServer
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from loadstone.host.secrets import PAGE_TOKEN
 from loadstone.model.errors import UsageError
 from loadstone.model.records.events import EVENT_SCHEMA, CpuShare, OperationCounts, PartNames, PhaseChange, Start
@@ -24,11 +24,11 @@ from tests.records import encoded, interval
 def heard() -> Tally:
     tally = Tally()
     parts = (PartNames("shop", ("home", "cart")),)
-    tally.hear(Start("start", EVENT_SCHEMA, "0", 1, 1, parts, 0, 0.0, 0))
-    tally.hear(PhaseChange("phase", "steady", 0))
+    tally.on_event(Start("start", EVENT_SCHEMA, "0", 1, 1, parts, 0, 0.0, 0))
+    tally.on_event(PhaseChange("phase", "steady", 0))
     operations = (OperationCounts(3, 2, 1, 0, 500, {}), OperationCounts(1, 0, 0, 1, 7, {"title": 1}))
     for second in (1, 2):
-        tally.hear(
+        tally.on_event(
             interval(
                 second,
                 part="shop",
@@ -44,7 +44,7 @@ def heard() -> Tally:
 
 
 def test_the_prometheus_endpoint_tells_counters_and_cumulative_buckets() -> None:
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{find_free_port()}"
     with serve_prometheus(address, heard()):
         text = urllib.request.urlopen(f"http://{address}/metrics", timeout=5).read().decode()
     for line in (
@@ -83,7 +83,7 @@ def test_figures_beyond_loopback_need_a_token(address: str, why: str, monkeypatc
 def test_figures_with_a_token_are_shown_to_those_who_bring_it(monkeypatch: pytest.MonkeyPatch) -> None:
     token = "0123456789abcdef"
     monkeypatch.setenv(PAGE_TOKEN, token)
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{find_free_port()}"
     with serve_prometheus(address, heard()):
         for brought in ({}, {"Authorization": "Bearer 0123456789abcdeg"}, {"Authorization": token}):
             with pytest.raises(urllib.error.HTTPError, match="401"):
@@ -134,7 +134,7 @@ def test_what_is_no_collector_is_refused(url: str) -> None:
 
 
 def test_a_collector_that_is_not_there_is_said_before_the_run() -> None:
-    with pytest.raises(UsageError, match="does not accept"), push_otlp(f"http://127.0.0.1:{free_port()}", Tally()):
+    with pytest.raises(UsageError, match="does not accept"), push_otlp(f"http://127.0.0.1:{find_free_port()}", Tally()):
         pass
 
 

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from loadstone.platforms.kind import PlatformKind
-from loadstone.platforms.registry import machine_kind, platform_kinds
+from loadstone.platforms.registry import build_machine_kind, list_platform_kinds
 from tests.unit.testbed.recorder import RECORDED, Recorder
 
 
@@ -16,7 +16,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Record
     """A recorder whose platform is called `recorded`."""
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "runtime"))
     recorder = Recorder()
-    monkeypatch.setitem(cast(dict[str, PlatformKind], platform_kinds()), RECORDED, recorder.kind())
-    machine_kind.cache_clear()
+    monkeypatch.setitem(cast(dict[str, PlatformKind], list_platform_kinds()), RECORDED, recorder.kind())
+    build_machine_kind.cache_clear()
     yield recorder
-    machine_kind.cache_clear()
+    build_machine_kind.cache_clear()

@@ -89,8 +89,8 @@ class RecordedMachine(LocalMachine):
         service = self.services[role] = _Service(self.recorder, role, line, has_ended=readiness is Readiness.NONE)
         return service
 
-    async def way_to(self, peer: Machine, port: int) -> Endpoint | None:
-        return None if peer.name in self.recorder.unreachable else await super().way_to(peer, port)
+    async def find_route(self, peer: Machine, port: int) -> Endpoint | None:
+        return None if peer.name in self.recorder.unreachable else await super().find_route(peer, port)
 
     async def write(self, name: str, text: str) -> None:
         pass
@@ -103,14 +103,14 @@ class RecordedMachine(LocalMachine):
 class _Platform:
     recorder: Recorder
 
-    def attachment(self, spec: MachineSpec) -> Attachment:
+    def choose_attachment(self, spec: MachineSpec) -> Attachment:
         return self.recorder.attachment
 
-    async def missing(self, spec: MachineSpec) -> str:
+    async def explain_missing(self, spec: MachineSpec) -> str:
         return ""
 
     @asynccontextmanager
-    async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
+    async def start_machine(self, context: MachineContext) -> AsyncIterator[Machine]:
         self.recorder.note(f"up {context.name}", PlatformError)
         services: Mapping[str, Service] = {}
         try:

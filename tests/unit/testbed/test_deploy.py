@@ -12,12 +12,12 @@ from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.service import EMBEDDED
 from loadstone.model.system import Reference
 from loadstone.model.tile import Role as TileRole
-from loadstone.model.topology import topologies, topology_of
+from loadstone.model.topology import get_topology, list_topologies
 from loadstone.model.workload import ServerNeeds
 from loadstone.platforms.contract import Machine
 from loadstone.services import reference
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.registry import service_kind
+from loadstone.services.registry import get_service_kind
 from loadstone.testbed import deploy as module
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.deploy import DeploymentChoices, StartedApplication, deploy
@@ -31,8 +31,8 @@ MACHINE = MachineSpec(platform=RECORDED)
 ROWS = {"users": 5, "tags": 6, "events": 7, "orders": 8}
 EMBEDDED_ONLY = [
     topology
-    for topology in topologies()
-    if "mechanism" not in topology.choices and not service_kind(topology.front.service, EMBEDDED).needs
+    for topology in list_topologies()
+    if "mechanism" not in topology.choices and not get_service_kind(topology.front.service, EMBEDDED).needs
 ]
 """Applications whose servers all come with the program."""
 
@@ -60,7 +60,7 @@ def put_up(
                 if role is topology.front and copies > 1:
                     names = [f"{role.name}-{number}" for number in range(1, copies + 1)]
                 if role.name not in (same or {}):
-                    machines[role.name] = [await base.machine(name, MACHINE, (PUBLIC,)) for name in names]
+                    machines[role.name] = [await base.start_machine(name, MACHINE, (PUBLIC,)) for name in names]
             machines |= {name: machines[other] for name, other in (same or {}).items()}
             return await deploy(Running(base), topology, choices, machines)
 
@@ -87,7 +87,7 @@ def test_peers_start_before_the_front_and_data_between_them(
 ) -> None:
     deployment = put_up(tmp_path, topology, chosen(topology))
     choices = chosen(topology)
-    peers = [role.name for role in topology.peers if choices.kind_of(role) is not None]
+    peers = [role.name for role in topology.peers if choices.get_kind(role) is not None]
     data = [f"{topology.front.name}-data-0"] if topology.data else []
     assert started(recorder) == [*peers, *data, topology.front.name]
     assert len(deployment.targets) == 1
@@ -125,8 +125,8 @@ def test_without_a_cache_nobody_is_asked_to_drop_answers(tmp_path: Path, recorde
 def test_two_roles_may_share_a_machine_and_their_services_have_names_of_their_own(
     tmp_path: Path, recorder: Recorder
 ) -> None:
-    store = replace(tile.WEB.peers[0], choice="")
-    both = replace(tile.WEB, peers=(store, tile.WEB.peers[1]))
+    store = replace(tile.TILE_WEB.peers[0], choice="")
+    both = replace(tile.TILE_WEB, peers=(store, tile.TILE_WEB.peers[1]))
     choices = DeploymentChoices(
         {"web": "embedded", "store": "embedded", "infra": "embedded"}, dict.fromkeys(("web", "store", "infra"), 1)
     )
@@ -136,7 +136,7 @@ def test_two_roles_may_share_a_machine_and_their_services_have_names_of_their_ow
 
 
 def test_the_dealership_fills_its_database_for_the_injection_rate(tmp_path: Path, recorder: Recorder) -> None:
-    topology = topology_of("application")
+    topology = get_topology("application")
     put_up(tmp_path, topology, chosen(topology))
     assert option(recorder.commands["app"], "--injection-rate") == "3"
 
@@ -150,7 +150,7 @@ def test_a_service_is_certified_for_the_address_of_its_machine(tmp_path: Path, r
 
     async def play() -> None:
         async with open_testbed(tmp_path) as base:
-            machine = await base.machine("web", MACHINE, (PUBLIC,))
+            machine = await base.start_machine("web", MACHINE, (PUBLIC,))
             kind = ServiceKind("probe", "web", program, has_tls=True)
             await start_service(Running(base), machine, kind, Site(machine.files, machine.listen))
 
@@ -164,7 +164,9 @@ def test_web_sites_on_a_machine_that_comes_back_keep_their_certificate(
     tmp_path: Path, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(RecordedMachine, "comes_back", True)
-    monkeypatch.setattr(reference, "certificate", lambda names: {reference.AUTHORITY: f"for {' '.join(names)}"})
+    monkeypatch.setattr(
+        reference, "create_certificate", lambda names: {reference.AUTHORITY_FILE: f"for {' '.join(names)}"}
+    )
     deployment = put_up(tmp_path, web.TOPOLOGY, chosen(web.TOPOLOGY))
     assert option(recorder.commands["web"], "--certificates").endswith("/certificates")
     assert [target.authority_pem for target in deployment.targets] == ["for localhost 127.0.0.1"]

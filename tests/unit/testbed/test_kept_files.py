@@ -11,7 +11,7 @@ import pytest
 
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.services.kind import Site
-from loadstone.services.sites import file_commands
+from loadstone.services.sites import build_file_commands
 from loadstone.testbed import kept_files
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.kept_files import keep_files, provide_files
@@ -77,7 +77,7 @@ def test_a_set_that_a_run_reads_outlives_others(tmp_path: Path, kept: Path, monk
 def test_a_machine_of_this_host_reads_a_kept_set_and_leaves_it(tmp_path: Path, kept: Path) -> None:
     async def play() -> str:
         async with open_testbed(tmp_path) as base:
-            machine = await base.machine("web", MachineSpec(), (PUBLIC,))
+            machine = await base.start_machine("web", MachineSpec(), (PUBLIC,))
             path = Path(await provide_files(base, machine, ONE_DIRECTORY))
             assert str(path).startswith(machine.files)
             assert (path / "files/dir00001/class3_9").stat().st_size == 921_600
@@ -91,5 +91,5 @@ def test_a_machine_of_this_host_reads_a_kept_set_and_leaves_it(tmp_path: Path, k
 def test_only_a_service_whose_files_are_not_kept_writes_them() -> None:
     site = replace(Site("/files", "127.0.0.1"), file_sets=ONE_DIRECTORY)
     writing = ["loadstone-server", "fileset", "static-files", "--sessions", "1", "/files/site"]
-    assert file_commands(site) == [["mkdir", "-p", "/files/site"], writing]
-    assert file_commands(replace(site, kept_files="/files/kept")) == [["mkdir", "-p", "/files/kept"]]
+    assert build_file_commands(site) == [["mkdir", "-p", "/files/site"], writing]
+    assert build_file_commands(replace(site, kept_files="/files/kept")) == [["mkdir", "-p", "/files/kept"]]

@@ -17,11 +17,11 @@ def running(pids: dict[str, int], machine_pid: int) -> Running:
 
 
 def test_all_programs_of_a_virtual_machine_are_one_process_that_counts_once() -> None:
-    assert running({"": 0, "statistics": 0}, 7).processes() == {"database": 7, "database, agent a": 8}
+    assert running({"": 0, "statistics": 0}, 7).list_processes() == {"database": 7, "database, agent a": 8}
 
 
 def test_programs_of_this_host_are_processes_of_their_own() -> None:
-    assert running({"": 5, "statistics": 6}, 0).processes() == {"database": 5, "database statistics": 6}
+    assert running({"": 5, "statistics": 6}, 0).list_processes() == {"database": 5, "database statistics": 6}
 
 
 def test_a_server_of_an_emulated_machine_may_take_longer_to_answer() -> None:

@@ -14,7 +14,7 @@ from loadstone.model.system import Reference
 from loadstone.model.tile import Role, read_tile
 from loadstone.platforms.registry import read_machine
 from loadstone.testbed.system import prepare_machines
-from loadstone.testbed.tiles import TilesSystem, plan_tile, tiles_testbed
+from loadstone.testbed.tiles import TilesSystem, plan_tile, start_tiles
 from loadstone.testbed.up import Testbed
 from tests.places import DATA
 from tests.unit.testbed.recorder import RECORDED, Recorder
@@ -26,7 +26,7 @@ NAMES = [f"tile{number}-{role}" for number in (1, 2) for role in ("web", "infra"
 
 def put_up(folder: Path, system: TilesSystem) -> Testbed:
     async def play() -> Testbed:
-        async with tiles_testbed(system, folder) as up:
+        async with start_tiles(system, folder) as up:
             return up
 
     return asyncio.run(play())
@@ -69,14 +69,14 @@ def test_a_tile_for_a_host_needs_a_fleet(tmp_path: Path, recorder: Recorder) -> 
 
 def test_tiles_go_to_the_named_hosts_in_turn() -> None:
     system = TilesSystem(TILE, 3, MachineSpec(), hosts=("s1", "s2"))
-    assert [system.machine_of(number, Role.WEB).host for number in (1, 2, 3)] == ["s1", "s2", "s1"]
+    assert [system.get_machine(number, Role.WEB).host for number in (1, 2, 3)] == ["s1", "s2", "s1"]
 
 
 def test_machines_with_memory_of_their_own_have_the_size_of_their_role(recorder: Recorder) -> None:
     system = TilesSystem(TILE, 1, MACHINE)
-    assert [system.machine_of(1, role).memory for role in Role] == [TILE.size(role).memory for role in Role]
+    assert [system.get_machine(1, role).memory for role in Role] == [TILE.get_size(role).memory for role in Role]
     shared = TilesSystem(TILE, 1, MachineSpec())
-    assert {shared.machine_of(1, role).memory for role in Role} == {MachineSpec().memory}
+    assert {shared.get_machine(1, role).memory for role in Role} == {MachineSpec().memory}
 
 
 def test_names_say_tile_and_role() -> None:
@@ -93,7 +93,7 @@ def test_a_tiles_machines_have_the_programs_of_all_services_that_run_on_them() -
     assert "nfs" in images[Role.WEB]
     assert {images[role] for role in (Role.APP, Role.MAIL, Role.IDLE)} == {MINIMAL}
     assert specs[Role.DB].memory == 512, "a distribution takes more than the tile's size for the reference server"
-    assert specs[Role.APP].memory == TILE.size(Role.APP).memory
+    assert specs[Role.APP].memory == TILE.get_size(Role.APP).memory
 
 
 REAL = Reference(
@@ -117,13 +117,13 @@ def test_a_tile_of_real_software_has_machines_with_all_its_programs_and_their_me
     disks = {name.role: spec.disk for name, spec in specs.items()}
     assert (disks["web"], disks["app"], disks["db"], disks["mail"]) == (0, 5120, 5120, 5120), "root and data"
     tile_app = TilesSystem(TILE, 1, read_machine("platform=vm"), REAL, machine_roles={"app": {"memory": "700"}})
-    assert tile_app.machine_of(1, Role.APP).memory == 700
+    assert tile_app.get_machine(1, Role.APP).memory == 700
 
 
 def test_settings_of_programs_reach_the_services_that_have_them() -> None:
     system = TilesSystem(TILE, 1, MachineSpec(), REAL)
     for application in system.applications:
-        assert system.choices_of(1, application).settings == {
+        assert system.build_choices(1, application).settings == {
             "php": {"children": 7},
             "tomcat": {"heap_mib": 300},
             "postgresql": {"shared_buffers": "64MB"},

@@ -18,12 +18,12 @@ from loadstone.model.target import Endpoint, Target
 from loadstone.model.workload import WEB_NEEDS, ServerNeeds
 from loadstone.platforms.contract import Attachment
 from loadstone.platforms.registry import read_machine
-from loadstone.platforms.roles import role_settings
+from loadstone.platforms.roles import split_role_settings
 from loadstone.services.kind import ServiceKind
 from loadstone.testbed import system
-from loadstone.testbed.context import front_networks, open_testbed
-from loadstone.testbed.machines import machines_of
-from loadstone.testbed.up import Testbed, external_testbed, reference_testbed, station_testbed, testbed_of
+from loadstone.testbed.context import list_front_networks, open_testbed
+from loadstone.testbed.machines import list_machines
+from loadstone.testbed.up import Testbed, start_reference, start_station, start_testbed, use_external
 from tests.unit.testbed.recorder import RECORDED, Recorder
 
 MACHINE = MachineSpec(platform=RECORDED)
@@ -44,7 +44,7 @@ def put_up(
     """Puts the reference servers up and takes them down; looks at them in between."""
 
     async def play() -> Testbed:
-        async with reference_testbed(Reference(2), folder, placement, needs) as testbed:
+        async with start_reference(Reference(2), folder, placement, needs) as testbed:
             look(testbed)
         return testbed
 
@@ -141,7 +141,7 @@ def test_a_server_that_does_not_say_where_it_answers_is_refused(
     system = Station() if silent == "station" else Reference(1)
 
     async def play() -> None:
-        async with testbed_of(system, Clock.REAL, tmp_path, PLACED, needs):
+        async with start_testbed(system, Clock.REAL, tmp_path, PLACED, needs):
             raise AssertionError("it is up")
 
     with pytest.raises(ServiceError, match="reported no address"):
@@ -173,7 +173,7 @@ def test_a_service_that_has_no_process_counts_as_its_machines(tmp_path: Path, re
 
 def test_every_station_has_a_target_and_a_meter_of_its_own(tmp_path: Path, recorder: Recorder) -> None:
     async def play() -> Testbed:
-        async with station_testbed(Station(workers=3), tmp_path, THREE) as testbed:
+        async with start_station(Station(workers=3), tmp_path, THREE) as testbed:
             return testbed
 
     testbed = asyncio.run(play())
@@ -184,7 +184,7 @@ def test_every_station_has_a_target_and_a_meter_of_its_own(tmp_path: Path, recor
 
 def test_a_station_in_virtual_time_starts_nothing(tmp_path: Path, recorder: Recorder) -> None:
     async def play() -> Testbed:
-        async with testbed_of(Station(), Clock.VIRTUAL, tmp_path, PLACED) as testbed:
+        async with start_testbed(Station(), Clock.VIRTUAL, tmp_path, PLACED) as testbed:
             return testbed
 
     testbed = asyncio.run(play())
@@ -194,7 +194,7 @@ def test_a_station_in_virtual_time_starts_nothing(tmp_path: Path, recorder: Reco
 @pytest.mark.parametrize(("address", "is_unseen"), [("127.0.0.1", True), ("192.0.2.7", False)])
 def test_a_system_of_others_is_unseen_where_it_is_on_this_host(address: str, is_unseen: bool) -> None:
     async def play() -> Testbed:
-        async with external_testbed(Target(Endpoint(address, 80), Endpoint(address, 443))) as testbed:
+        async with use_external(Target(Endpoint(address, 80), Endpoint(address, 443))) as testbed:
             return testbed
 
     testbed = asyncio.run(play())
@@ -206,31 +206,31 @@ def test_a_system_of_others_is_unseen_where_it_is_on_this_host(address: str, is_
 def test_two_machines_of_one_name_are_refused(tmp_path: Path, recorder: Recorder) -> None:
     async def play() -> None:
         async with open_testbed(tmp_path) as base:
-            await base.machine("web", MACHINE, ())
+            await base.start_machine("web", MACHINE, ())
             with pytest.raises(PlatformError, match="A machine `web` already exists"):
-                await base.machine("web", MACHINE, ())
+                await base.start_machine("web", MACHINE, ())
 
     asyncio.run(play())
     assert recorder.events == ["up web", "down web"]
 
 
 def test_users_machines_have_a_private_line_where_what_they_ask_has_lines_of_its_own(recorder: Recorder) -> None:
-    assert front_networks([MACHINE]) == ("public",)
+    assert list_front_networks([MACHINE]) == ("public",)
     recorder.attachment = Attachment.VETH
-    assert front_networks([MACHINE]) == ("public", "private")
+    assert list_front_networks([MACHINE]) == ("public", "private")
 
 
 def test_machines_are_set_by_role_and_by_copy() -> None:
-    common, single = role_settings({"cpus": "2", "web.memory": "900", "2.web.pin": "0", "db.disk": "64"})
+    common, single = split_role_settings({"cpus": "2", "web.memory": "900", "2.web.pin": "0", "db.disk": "64"})
     assert (common, set(single)) == ({"cpus": "2"}, {"web", "2.web", "db"})
     placement = Placement(read_machine({"platform": "vm", "cpus": 2, "count": 2}), read_machine({}), WEB_ROLES)
-    machines = machines_of(Reference(1), placement, WEB_NEEDS)
+    machines = list_machines(Reference(1), placement, WEB_NEEDS)
     assert {name: (spec.platform, spec.memory, spec.pin) for name, spec in machines.items()} == {
         "web-1": ("vm", 900, None),
         "web-2": ("vm", 900, "0"),
         "backend": ("vm", 128, None),
     }
-    events = machines_of(
+    events = list_machines(
         Reference(1, ServiceChoices(cache="memcached", balancer="haproxy")),
         Placement(roles={"db": {"cpus": 1}, "cache": {"pin": "1"}}),
         replace(WEB_NEEDS, need="events"),
@@ -251,7 +251,7 @@ def test_machines_are_set_by_role_and_by_copy() -> None:
 )
 def test_settings_of_a_machine_that_is_not_there_are_refused(roles: dict[str, dict[str, Any]], said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
-        machines_of(Reference(1), Placement(roles=roles), WEB_NEEDS)
+        list_machines(Reference(1), Placement(roles=roles), WEB_NEEDS)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_a_system_is_headed_by_the_sizes_that_its_machines_have(
 
 
 async def threads_of_copy(folder: Path, threads: int, placement: Placement) -> str:
-    async with reference_testbed(Reference(threads), folder, placement) as testbed:
+    async with start_reference(Reference(threads), folder, placement) as testbed:
         return testbed.about
 
 

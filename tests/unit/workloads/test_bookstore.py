@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from loadstone.cli.main import whole_program
+from loadstone.cli.main import build_program
 from loadstone.model.errors import UsageError
 from loadstone.model.workload.operation import TimeLimit
 from loadstone.workloads import load
-from loadstone.workloads.shares import shares
+from loadstone.workloads.shares import compute_shares
 
 DATA = Path(__file__).parents[2] / "data"
 CODES = {
@@ -49,14 +49,14 @@ def published(mix: str) -> dict[str, float]:
 def test_each_mix_has_the_shares_of_its_published_matrix(mix: str) -> None:
     declared = load("bookstore" if mix == "shopping" else f"bookstore:{mix}")
     found: dict[str, float] = defaultdict(float)
-    for name, share in shares(declared).operations.items():
+    for name, share in compute_shares(declared).operations.items():
         found["home" if name == "home_start" else name] += 100 * share
     assert found == pytest.approx(published(mix), abs=0.05)
-    assert shares(declared).operations_per_session == pytest.approx(120, rel=0.001)
+    assert compute_shares(declared).operations_per_session == pytest.approx(120, rel=0.001)
 
 
 def test_show_tells_all_three() -> None:
-    told = json.loads(CliRunner().invoke(whole_program(), ["workloads", "show", "bookstore", "--json"]).stdout)
+    told = json.loads(CliRunner().invoke(build_program(), ["workloads", "show", "bookstore", "--json"]).stdout)
     found = {"shopping": told["operations"]} | {name: mix["operations"] for name, mix in told["mixes"].items()}
     for mix, operations in found.items():
         assert 100 * operations["search_request"] == pytest.approx(published(mix)["search_request"], abs=0.3)

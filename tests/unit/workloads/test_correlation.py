@@ -9,8 +9,8 @@ import pytest
 from loadstone.model.target import Target
 from loadstone.run.visit import visit_plan
 from loadstone.workloads import load
-from loadstone.workloads.importers.correlated import Correlated, places
-from loadstone.workloads.importers.from_har import recorded
+from loadstone.workloads.importers.correlated import Correlated, group_places
+from loadstone.workloads.importers.from_har import read_recording
 from loadstone.workloads.importers.imported import Imported
 from loadstone.workloads.importers.steps import Leaf
 from loadstone.workloads.importers.tokens import is_token
@@ -23,7 +23,7 @@ def imported(tmp_path: Path, *visits: list[dict[str, Any]]) -> Imported:
     files = [tmp_path / f"visit-{at}.har" for at in range(len(visits))]
     for file, entries in zip(files, visits, strict=True):
         file.write_text(json.dumps({"log": {"entries": entries}}))
-    made = recorded(*files).workload("mine")
+    made = read_recording(*files).build_workload("mine")
     (tmp_path / "workload.toml").write_text(made.text)
     return made
 
@@ -227,10 +227,10 @@ def test_what_is_found_in_one_recording_alone_is_no_rule(tmp_path: Path) -> None
 def test_a_value_of_many_operations_is_one_line() -> None:
     leaf = Leaf("header", "X-Key")
     found = [Correlated(f"page_{number}", leaf, "key") for number in range(5)]
-    assert [str(place) for place in places(found)] == ["header X-Key of page_0, page_1, page_2 and 2 more"]
-    assert [str(place) for place in places(found[:4])] == ["header X-Key of page_0, page_1, page_2, page_3"]
+    assert [str(place) for place in group_places(found)] == ["header X-Key of page_0, page_1, page_2 and 2 more"]
+    assert [str(place) for place in group_places(found[:4])] == ["header X-Key of page_0, page_1, page_2, page_3"]
     other = Correlated("page_9", leaf, "key_2")
-    assert [place.operations for place in places([*found[:1], other])] == [("page_0",), ("page_9",)]
+    assert [place.operations for place in group_places([*found[:1], other])] == [("page_0",), ("page_9",)]
 
 
 def test_values_alike_in_both_recordings_are_data(tmp_path: Path) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from loadstone.cli.main import whole_program
+from loadstone.cli.main import build_program
 from loadstone.model.workload import Workload
 from loadstone.model.workload.operation import TimeLimit
-from loadstone.run.plan import embedded_files
+from loadstone.run.plan import plan_embedded_files
 from loadstone.workloads import load
-from loadstone.workloads.scaling import rows
-from loadstone.workloads.shares import dispersion, shares
+from loadstone.workloads.scaling import compute_rows
+from loadstone.workloads.shares import compute_dispersion, compute_shares
 
 DATA = Path(__file__).parents[2] / "data"
 NAMES = {
@@ -37,7 +37,7 @@ def events() -> Workload:
 
 
 def simulated(*words: str) -> dict[str, object]:
-    done = CliRunner().invoke(whole_program(), ["simulate", "events", "--sessions", "100", "--json", *words])
+    done = CliRunner().invoke(build_program(), ["simulate", "events", "--sessions", "100", "--json", *words])
     assert done.exit_code == 0, done.output
     told: dict[str, object] = json.loads(done.stdout)
     return told
@@ -49,7 +49,7 @@ def test_the_mix_is_the_published_matrix_and_has_its_shares(events: Workload) ->
     for name, row in published.items():
         declared = events.mix.from_[name]
         assert {NAMES[to]: float(share) / 100 for to, share in row.items() if float(share)} == pytest.approx(declared)
-    mix = shares(events)
+    mix = compute_shares(events)
     assert {name: 100 * share for name, share in mix.operations.items()} == pytest.approx(PUBLISHED, abs=0.001)
     assert (mix.operations_per_session, mix.finished, mix.paused) == (None, None, 1)
 
@@ -74,7 +74,7 @@ def test_a_constant_response_breaks_the_rule_of_cycles_where_that_was_derived(re
 
 def test_dispersion_of_a_mix_without_an_end_is_that_of_long_runs(events: Workload) -> None:
     stream = np.random.default_rng(1)
-    names = list(events.states())
+    names = list(events.list_states())
     chances = np.array([[events.mix.from_[name].get(to, 0.0) for to in names] for name in names]).cumsum(axis=1)
     runs, length, at = 400, 2000, np.zeros(400, int)
     counts = np.zeros((runs, len(names)))
@@ -85,7 +85,7 @@ def test_dispersion_of_a_mix_without_an_end_is_that_of_long_runs(events: Workloa
     measured = counts.var(axis=0) / (length * share * (1 - share))
     # The relative standard error of a variance of 400 runs is 7 %.
     for name, ratio in zip(names, measured.tolist(), strict=True):
-        assert dispersion(events)[name] == pytest.approx(ratio, rel=0.25), name
+        assert compute_dispersion(events)[name] == pytest.approx(ratio, rel=0.25), name
 
 
 def test_limits_and_their_mean_by_the_mix_are_the_published_ones(events: Workload) -> None:
@@ -107,7 +107,7 @@ def test_pages_have_the_published_files(events: Workload) -> None:
         "add_event": (31, 361_810),
     }
     for name, (count, size) in published.items():
-        files = embedded_files(events, events.operations[name])
+        files = plan_embedded_files(events, events.operations[name])
         assert (len(files), sum(file["bytes"] for file in files)) == (count, size), name
         assert len({file["path"] for file in files}) == count
     sent = {name: [upload.bytes for upload in events.operations[name].uploads.values()] for name in published}
@@ -128,4 +128,4 @@ def test_pages_have_the_published_files(events: Workload) -> None:
 def test_data_grows_with_users_by_the_published_law(
     events: Workload, sessions: int, expected: tuple[int, int, int]
 ) -> None:
-    assert tuple(rows(events, sessions).values()) == expected
+    assert tuple(compute_rows(events, sessions).values()) == expected

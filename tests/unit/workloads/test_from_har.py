@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from loadstone.model.errors import UsageError
 from loadstone.model.workload.operation import EmbeddedFile
 from loadstone.workloads import load
-from loadstone.workloads.importers.from_har import recorded
+from loadstone.workloads.importers.from_har import read_recording
 from loadstone.workloads.importers.imported import Imported
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -31,7 +31,7 @@ def entry(at_s: float, url: str, kind: str = "text/html", **changes: Any) -> dic
 def imported(tmp_path: Path, *entries: dict[str, Any]) -> Imported:
     file = tmp_path / "visit.har"
     file.write_text(json.dumps({"log": {"entries": list(entries)}}))
-    made = recorded(file).workload("mine")
+    made = read_recording(file).build_workload("mine")
     (tmp_path / "workload.toml").write_text(made.text)
     return made
 
@@ -214,7 +214,7 @@ def test_a_page_of_titles_takes_no_time(tmp_path: Path) -> None:
 def test_what_is_no_recorded_visit_is_refused(content: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "x.har").write_text(content)
     with pytest.raises(UsageError, match=message):
-        recorded(tmp_path / "x.har")
+        read_recording(tmp_path / "x.har")
 
 
 TEXTS = st.text(max_size=12) | st.sampled_from(

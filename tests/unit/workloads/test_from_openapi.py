@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from loadstone.model.errors import UsageError
 from loadstone.model.workload import Workload
-from loadstone.model.workload.operation import Operation, pairs_of
+from loadstone.model.workload.operation import Operation, list_pairs
 from loadstone.model.workload.values import Choice, Uniform
 from loadstone.workloads import load
 from loadstone.workloads.importers.from_openapi import from_openapi
@@ -120,7 +120,7 @@ def of_schema(folder: Path, schema: object) -> tuple[Imported, Workload]:
 )
 def test_texts_follow_their_pattern(tmp_path: Path, pattern: str) -> None:
     made, workload = of_schema(tmp_path, {"type": "string", "pattern": pattern})
-    assert re.fullmatch(pattern, dict(pairs_of(workload.operations["get_a"].query))["code"])
+    assert re.fullmatch(pattern, dict(list_pairs(workload.operations["get_a"].query))["code"])
     assert not made.doubts
 
 

@@ -15,7 +15,7 @@ import pytest
 from loadstone.model.errors import UsageError
 from loadstone.model.workload.operation import EmbeddedFile
 from loadstone.workloads import load
-from loadstone.workloads.importers.from_har import recorded
+from loadstone.workloads.importers.from_har import read_recording
 from loadstone.workloads.importers.imported import Imported
 from tests.unit.workloads.test_from_har import entry
 
@@ -25,7 +25,7 @@ FORM = "application/x-www-form-urlencoded"
 
 def written(tmp_path: Path, content: bytes) -> Imported:
     (tmp_path / "visit.har").write_bytes(content)
-    made = recorded(tmp_path / "visit.har").workload("mine")
+    made = read_recording(tmp_path / "visit.har").build_workload("mine")
     (tmp_path / "workload.toml").write_text(made.text)
     return made
 
@@ -151,7 +151,7 @@ def test_pipes_devices_and_folders_are_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for file in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
         with pytest.raises(UsageError, match="is not an ordinary file"):
-            recorded(file)
+            read_recording(file)
 
 
 @pytest.mark.parametrize(

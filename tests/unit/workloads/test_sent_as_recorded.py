@@ -15,7 +15,7 @@ from loadstone.model.target import Target
 from loadstone.model.workload.values import Environment
 from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.workloads import load
-from loadstone.workloads.importers.from_har import Recording, recorded
+from loadstone.workloads.importers.from_har import Recording, read_recording
 from loadstone.workloads.importers.imported import Imported
 from tests.unit.workloads.test_from_har import START, entry
 
@@ -38,11 +38,11 @@ def recording(tmp_path: Path, *visits: list[dict[str, Any]], site: str = "") -> 
     for number, entries in enumerate(visits):
         files.append(tmp_path / f"{number}.har")
         files[-1].write_text(json.dumps({"log": {"entries": entries}}))
-    return recorded(files[0], files[1] if len(files) > 1 else None, site=site)
+    return read_recording(files[0], files[1] if len(files) > 1 else None, site=site)
 
 
 def imported(tmp_path: Path, *visits: list[dict[str, Any]], site: str = "") -> Imported:
-    made = recording(tmp_path, *visits, site=site).workload("my-shop")
+    made = recording(tmp_path, *visits, site=site).build_workload("my-shop")
     (tmp_path / "workload.toml").write_text(made.text)
     return made
 
@@ -334,7 +334,7 @@ def test_the_interface_of_a_page_is_played_where_more_is_asked_of_it(tmp_path: P
 
 def test_the_site_can_be_chosen(tmp_path: Path) -> None:
     for wanted, count in (("https://app.shop.example", 1), ("api.shop.example", 3)):
-        assert recording(tmp_path, interface(), site=wanted).workload("x").operations == count
+        assert recording(tmp_path, interface(), site=wanted).build_workload("x").operations == count
     with pytest.raises(UsageError, match="no request to the site `www"):
         recording(tmp_path, interface(), site="www.shop.example")
 
@@ -463,5 +463,5 @@ def test_a_recording_without_content_is_pointed_at(tmp_path: Path) -> None:
 def test_a_password_that_json_escapes_is_sent_in_its_escaped_form(tmp_path: Path) -> None:
     body = json.dumps({"user": "ann", "password": 'gran"ite-1'})
     made = recording(tmp_path, [home(), post(3, "/login", body, "application/json")])
-    assert made.secrets("mine") == {"MINE_PASSWORD": 'gran\\"ite-1'}
-    assert made.workload("mine").doubts[0].startswith("MINE_PASSWORD must contain the password in JSON notation")
+    assert made.list_secrets("mine") == {"MINE_PASSWORD": 'gran\\"ite-1'}
+    assert made.build_workload("mine").doubts[0].startswith("MINE_PASSWORD must contain the password in JSON notation")

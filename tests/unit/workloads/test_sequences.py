@@ -10,7 +10,7 @@ from loadstone.model.profile import PROFILES, Phases
 from loadstone.run.criteria import make_criteria
 from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.workloads import load
-from loadstone.workloads.shares import shares
+from loadstone.workloads.shares import compute_shares
 
 SHOP = """
 [workload]
@@ -61,7 +61,7 @@ def test_shares_are_expected_only_where_no_answer_decides(tmp_path: Path) -> Non
     assert held_to.expected_shares == {}
     always = load(workload(tmp_path, ', when = ["{basket}"]', ""))
     assert not always.is_conditional
-    assert shares(always).operations == pytest.approx({"list": 0.2, "read": 0.6, "pay": 0.2})
+    assert compute_shares(always).operations == pytest.approx({"list": 0.2, "read": 0.6, "pay": 0.2})
 
 
 @pytest.mark.parametrize(

@@ -9,27 +9,27 @@ from loadstone.model.profile import PROFILES
 from loadstone.model.workload import Pacing
 from loadstone.model.workload.operation import EmbeddedFile
 from loadstone.model.workload.values import TableValues
-from loadstone.run.criteria import make_criteria, mean_pause_s
-from loadstone.run.plan import embedded_files
-from loadstone.workloads import is_unchanged, load, shipped
-from loadstone.workloads.shares import shares
+from loadstone.run.criteria import compute_mean_pause_s, make_criteria
+from loadstone.run.plan import plan_embedded_files
+from loadstone.workloads import is_unchanged, list_shipped, load
+from loadstone.workloads.shares import compute_shares
 from tests import published
 
 WORKLOADS = ("banking", "shopping", "support")
 
 
 def test_the_three_web_sites_are_shipped() -> None:
-    assert set(WORKLOADS) <= set(shipped())
+    assert set(WORKLOADS) <= set(list_shipped())
 
 
-@pytest.mark.parametrize("workload", shipped())
+@pytest.mark.parametrize("workload", list_shipped())
 def test_every_shipped_workload_is_read_without_a_problem(workload: str) -> None:
     assert load(workload).name == workload
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_stationary_shares_are_the_configured_ones(workload: str) -> None:
-    mix = shares(load(workload)).operations
+    mix = compute_shares(load(workload)).operations
     # The bank's chain misses its configured mix by up to 0.07 points, the shop's by 0.017, the support site's by 0.003.
     slack = {"banking": 0.1, "shopping": 0.02, "support": 0.005}[workload]
     for page in published.pages(workload):
@@ -39,17 +39,17 @@ def test_stationary_shares_are_the_configured_ones(workload: str) -> None:
 
 @pytest.mark.parametrize(("workload", "pages"), [("banking", 4.645), ("shopping", 12.38), ("support", 14.80)])
 def test_pages_per_session_are_the_published_ones(workload: str, pages: float) -> None:
-    assert shares(load(workload)).operations_per_session == pytest.approx(pages, rel=0.001)
+    assert compute_shares(load(workload)).operations_per_session == pytest.approx(pages, rel=0.001)
 
 
 def test_sessions_end_as_published() -> None:
-    assert shares(load("banking")).finished == pytest.approx(0.286, abs=0.001)
-    assert shares(load("support")).finished == pytest.approx(1.0)
+    assert compute_shares(load("banking")).finished == pytest.approx(0.286, abs=0.001)
+    assert compute_shares(load("support")).finished == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("workload", "share"), [("banking", 0.6158), ("shopping", 0.9194), ("support", 0.9324)])
 def test_think_time_precedes_the_published_share_of_pages(workload: str, share: float) -> None:
-    assert shares(load(workload)).paused == pytest.approx(share, abs=0.001)
+    assert compute_shares(load(workload)).paused == pytest.approx(share, abs=0.001)
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_think_time_precedes_the_published_share_of_pages(workload: str, share: 
 )
 def test_embedded_files_per_average_page(workload: str, files: float, not_modified: float) -> None:
     declared = load(workload)
-    mix = shares(declared).operations
+    mix = compute_shares(declared).operations
     sized = {
-        name: [file for file in embedded_files(declared, operation) if file["bytes"] is not None]
+        name: [file for file in plan_embedded_files(declared, operation) if file["bytes"] is not None]
         for name, operation in declared.operations.items()
     }
     assert sum(mix[name] * len(held) for name, held in sized.items()) == pytest.approx(files, abs=0.03)
@@ -69,7 +69,7 @@ def test_embedded_files_per_average_page(workload: str, files: float, not_modifi
 
 
 def test_a_login_page_embeds_the_published_bytes() -> None:
-    files = embedded_files(load("banking"), load("banking").operations["login"])
+    files = plan_embedded_files(load("banking"), load("banking").operations["login"])
     assert sum(file["bytes"] for file in files) == 42168
     assert sum(file["bytes"] * (1 - file["conditional"]) for file in files) == pytest.approx(27107, abs=1)
 
@@ -98,7 +98,7 @@ def test_the_longest_download_takes_377_seconds_on_the_line() -> None:
 
 
 def test_the_cap_hardly_changes_the_mean_pause() -> None:
-    assert mean_pause_s(load("banking").pacing) == pytest.approx(10, rel=1e-5)
+    assert compute_mean_pause_s(load("banking").pacing) == pytest.approx(10, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_the_cap_hardly_changes_the_mean_pause() -> None:
 )
 def test_a_cap_lowers_the_mean_pause_of_every_distribution(distribution: str, mean: float) -> None:
     pacing = Pacing(kind="think", distribution=distribution, mean_s=10, cap_s=12)  # type: ignore[arg-type]
-    assert mean_pause_s(pacing) == pytest.approx(mean)
+    assert compute_mean_pause_s(pacing) == pytest.approx(mean)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
@@ -121,4 +121,4 @@ def test_a_start_without_a_pause_is_not_counted_twice(tmp_path: Path) -> None:
         '[operations.a]\npath = "/"\n[operations.b]\npath = "/"\n'
     )
     (tmp_path / "workload.toml").write_text(text)
-    assert shares(load(str(tmp_path))).paused == pytest.approx(0.5)
+    assert compute_shares(load(str(tmp_path))).paused == pytest.approx(0.5)

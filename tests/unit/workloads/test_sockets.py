@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from loadstone.model.workload import Workload
 from loadstone.workloads import load
-from loadstone.workloads.importers.answers import json_places
-from loadstone.workloads.importers.from_har import recorded
+from loadstone.workloads.importers.answers import find_json_places
+from loadstone.workloads.importers.from_har import read_recording
 from loadstone.workloads.importers.har import HarMessage
 from loadstone.workloads.importers.imported import Imported
-from loadstone.workloads.importers.sockets import framed, leaves_of, sign, turns
+from loadstone.workloads.importers.sockets import list_leaves, sign, split_frame, split_turns
 from tests.unit.workloads.test_from_har import START, entry
 
 PAGE = '<title>Room</title><meta name="room-key" content="{key}">'
@@ -40,7 +40,7 @@ def made_of(tmp_path: Path, *visits: list[dict[str, Any]]) -> tuple[Imported, Wo
     for number, entries in enumerate(visits):
         files.append(tmp_path / f"{number}.har")
         files[-1].write_text(json.dumps({"log": {"entries": entries}}))
-    made = recorded(*files).workload("mine")
+    made = read_recording(*files).build_workload("mine")
     (tmp_path / "workload.toml").write_text(made.text)
     return made, load(str(tmp_path))
 
@@ -64,7 +64,7 @@ def test_messages_become_an_exchange_with_the_values_of_its_answers(tmp_path: Pa
     assert workload.mix.sequence == ("home", "room", "ticket_4711")
     assert workload.pacing.no_pause_before == ("room",)
     room = workload.operations["room"]
-    assert [step.planned() for step in room.websocket] == [
+    assert [step.plan() for step in room.websocket] == [
         {"await": '{{"kind": "welcome", "key": "'},
         {"send": '{{"kind": "enter", "room": "Granite", "key": "{key}"}}'},
         {"await": '{{"kind": "entered", "at":'},
@@ -80,7 +80,7 @@ def test_messages_become_an_exchange_with_the_values_of_its_answers(tmp_path: Pa
 
 def test_one_recording_is_known_by_what_looks_the_same_in_each_visit(tmp_path: Path) -> None:
     _, workload = made_of(tmp_path, visit("k7Qw90ZxVb12Lm34", 4711))
-    steps = [step.planned() for step in workload.operations["room"].websocket]
+    steps = [step.plan() for step in workload.operations["room"].websocket]
     assert steps[0] == {"await": '{{"kind": "welcome", "key": "'}
     assert steps[2] == {"await": '{{"kind": "entered", "at":'}
 
@@ -98,7 +98,7 @@ def test_bytes_framed_messages_and_milliseconds(tmp_path: Path) -> None:
         at(message(9.1, "send", "3")),
     ]
     made, workload = made_of(tmp_path, [entry(0, "http://a.example/"), socket(0.1, *talk)])
-    assert [step.planned() for step in workload.operations["room"].websocket] == [
+    assert [step.plan() for step in workload.operations["room"].websocket] == [
         {"await": '{{"sid":"'},
         {"send": '42["say",{{"words":"granite {{x}}"}}]'},
         {"expect": ""},
@@ -138,7 +138,7 @@ def talk(*messages: tuple[str, str], at_s: float = 0.2, path: str = "room") -> d
 
 
 def steps_of(workload: Workload, operation: str = "room") -> list[Any]:
-    return [step.planned() for step in workload.operations[operation].websocket]
+    return [step.plan() for step in workload.operations[operation].websocket]
 
 
 HOME = entry(0, "http://a.example/")
@@ -238,7 +238,7 @@ MESSAGES = st.lists(
 
 @given(messages=MESSAGES)
 def test_all_that_was_sent_is_sent_again_in_its_order(messages: list[HarMessage]) -> None:
-    made = turns(messages, 0)
+    made = split_turns(messages, 0)
     assert [turn.sent for turn in made if turn.sent] == [
         one for one in messages if one.is_sent and one.opcode in (1, 2)
     ]
@@ -270,11 +270,11 @@ def test_a_sign_stands_in_all_of_them(texts: list[str]) -> None:
 
 @given(text=st.text(max_size=60) | JSON.map(json.dumps) | JSON.map(lambda value: f"42{json.dumps(value)}\x1e"))
 def test_a_message_is_put_together_again(text: str) -> None:
-    assert "".join(framed(text)) == text
-    places = json_places(framed(text)[1])
-    assert {pointer: value for pointer, value in leaves_of(text) if places} == {
-        pointer: told if isinstance(told := json.loads(framed(text)[1][begin:end]), str) else json.dumps(told)
+    assert "".join(split_frame(text)) == text
+    places = find_json_places(split_frame(text)[1])
+    assert {pointer: value for pointer, value in list_leaves(text) if places} == {
+        pointer: told if isinstance(told := json.loads(split_frame(text)[1][begin:end]), str) else json.dumps(told)
         for pointer, (begin, end) in places.items()
-        if isinstance(json.loads(framed(text)[1][begin:end]), str | int | float)
-        and not isinstance(json.loads(framed(text)[1][begin:end]), bool)
+        if isinstance(json.loads(split_frame(text)[1][begin:end]), str | int | float)
+        and not isinstance(json.loads(split_frame(text)[1][begin:end]), bool)
     }

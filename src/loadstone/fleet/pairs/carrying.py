@@ -11,7 +11,7 @@ from pathlib import Path
 from loadstone.fleet.contract import FleetError
 from loadstone.platforms.pair.command import RemotePeer
 
-PIECE = 1 << 20
+CARRIED_PIECE_BYTES = 1 << 20
 HOLE = 64 * 1024
 """Bytes that are left out of a file where all of them are zero: disks are mostly empty."""
 LENGTH_BYTES = 8
@@ -29,13 +29,13 @@ def _context(purpose: ssl.Purpose, credentials: RemotePeer) -> ssl.SSLContext:
 
 
 @asynccontextmanager
-async def offered(file: Path, credentials: RemotePeer) -> AsyncIterator[int]:
+async def offer_file(file: Path, credentials: RemotePeer) -> AsyncIterator[int]:
     """Hands a file to whoever shows a certificate of the pair's, while the block runs; the port where it does."""
 
     async def hand(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, ssl.SSLError), file.open("rb") as opened:
             writer.write(file.stat().st_size.to_bytes(LENGTH_BYTES, "big"))
-            while piece := await asyncio.to_thread(opened.read, PIECE):
+            while piece := await asyncio.to_thread(opened.read, CARRIED_PIECE_BYTES):
                 writer.write(piece)
                 await writer.drain()
         writer.close()
@@ -50,7 +50,7 @@ async def offered(file: Path, credentials: RemotePeer) -> AsyncIterator[int]:
         server.close()
 
 
-async def fetched(into: Path, host: str, port: int, credentials: RemotePeer) -> None:
+async def fetch_file(into: Path, host: str, port: int, credentials: RemotePeer) -> None:
     """Takes a file that another host hands out. Raises FleetError where it does not come whole; there is none then."""
     try:
         connecting = asyncio.open_connection(host, port, ssl=_context(ssl.Purpose.SERVER_AUTH, credentials))

@@ -9,28 +9,28 @@ from pathlib import Path
 from signal import Signals
 from typing import Any
 
-from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY
+from loadstone.fleet.cluster import CLUSTER_AUTHORITY, CLUSTER_CERTIFICATE, CLUSTER_KEY
 from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.messages import carry_out
-from loadstone.fleet.pairs.carrying import fetched, offered
+from loadstone.fleet.pairs.carrying import fetch_file, offer_file
 from loadstone.fleet.pairs.kept import HALF_RECORD, HalfRecord, find_half, locate_half
 from loadstone.fleet.pairs.requests import AdoptedHalf, AdoptedSide, HalfFacts, PairCredentials, SideEvents, SideRequest
 from loadstone.fleet.pairs.witness import HostedWitness
 from loadstone.fleet.routes import forward
 from loadstone.platforms.fabric import NetworkInterface, TapOptions, WideNetwork
 from loadstone.platforms.journal import ResourceJournal, adopt_journal, undo
-from loadstone.platforms.kind import own_settings
+from loadstone.platforms.kind import get_own_settings
 from loadstone.platforms.maker import MachineMaker, require_platform
 from loadstone.platforms.pair.boot import BOOTED, boot
 from loadstone.platforms.pair.build import is_known_build, remember_build
 from loadstone.platforms.pair.command import PairLayout, RemotePeer, SideFiles
 from loadstone.platforms.pair.disk import PairDisk, PairSettings
-from loadstone.platforms.pair.fitness import may_lock_memory, models, read_clocks_mhz, read_link_speed
+from loadstone.platforms.pair.fitness import may_lock_memory, read_clocks_mhz, read_link_speed, read_processor_models
 from loadstone.platforms.pair.local_side import PairSide
 from loadstone.platforms.pair.record import ProcessRecord, read_sides
 from loadstone.platforms.registry import read_machine
 from loadstone.platforms.vm.host_identity import build_of_qemu
-from loadstone.platforms.vm.image import disk_mib, image
+from loadstone.platforms.vm.image import compute_disk_mib, get_image
 
 HEARD_S = 0.5
 """Longest time between two answers of what a side has said."""
@@ -63,7 +63,7 @@ class HostedHalf:
         self._know_credentials()
 
     def _know_credentials(self) -> None:
-        credentials = {"certificate": CERTIFICATE, "key": KEY, "authority": AUTHORITY}
+        credentials = {"certificate": CLUSTER_CERTIFICATE, "key": CLUSTER_KEY, "authority": CLUSTER_AUTHORITY}
         log_host = self.log_address or self.address
         self.remote = RemotePeer(log_host, "", **{kind: self.folder / file for kind, file in credentials.items()})
 
@@ -86,7 +86,7 @@ class HostedHalf:
         self.log_address, self.carry_address = log_address, carry_address
         self._know_credentials()
         self.folder.mkdir(mode=0o700)
-        for name, text in ((CERTIFICATE, certificate), (KEY, key), (AUTHORITY, authority)):
+        for name, text in ((CLUSTER_CERTIFICATE, certificate), (CLUSTER_KEY, key), (CLUSTER_AUTHORITY, authority)):
             file = self.folder / name
             file.touch(mode=0o600)
             file.write_text(text)
@@ -94,7 +94,9 @@ class HostedHalf:
     async def read_credentials(self) -> PairCredentials:
         """Returns its certificate and key, for a host that has lost its part of the pair. Raises FleetError."""
         try:
-            return PairCredentials(*((self.folder / name).read_text() for name in (CERTIFICATE, KEY, AUTHORITY)))
+            return PairCredentials(
+                *((self.folder / name).read_text() for name in (CLUSTER_CERTIFICATE, CLUSTER_KEY, CLUSTER_AUTHORITY))
+            )
         except OSError as error:
             raise FleetError(f"The credentials of the pair {self.name} cannot be read: {error}.") from None
 
@@ -144,9 +146,9 @@ class HostedHalf:
         spec = read_machine(machine)
         await require_platform(spec)
         record = self._require_record()
-        nic = await self.maker.fabric.tap(network, TapOptions(spec.mbit_per_s))
+        nic = await self.maker.fabric.create_tap(network, TapOptions(spec.mbit_per_s))
         facts = await self._describe(machine, nic, witness)
-        lease_s = own_settings(spec, PairSettings).lease_s
+        lease_s = get_own_settings(spec, PairSettings).lease_s
         changes = {"lease_s": lease_s, "witness": witness, "machine": machine, "nic": nic}
         self._store(record.model_copy(update=changes))
         return facts
@@ -154,10 +156,10 @@ class HostedHalf:
     async def _describe(self, machine: Json, nic: NetworkInterface, witness: str) -> HalfFacts:
         """What sides here are made of, from now on."""
         spec = read_machine(machine)
-        built = await asyncio.to_thread(image, spec.image)
+        built = await asyncio.to_thread(get_image, spec.image)
         self.remote = replace(self.remote, witness=witness)
-        disk = PairDisk(await asyncio.to_thread(disk_mib, built, spec.disk))
-        settings = own_settings(spec, PairSettings)
+        disk = PairDisk(await asyncio.to_thread(compute_disk_mib, built, spec.disk))
+        settings = get_own_settings(spec, PairSettings)
         self.layout = PairLayout(
             self.name,
             spec.memory,
@@ -182,7 +184,7 @@ class HostedHalf:
             disk_mib=disk.mib,
             build=await asyncio.to_thread(build_of_qemu),
             is_known=await asyncio.to_thread(is_known_build),
-            processor=next(iter(models()), ""),
+            processor=next(iter(read_processor_models()), ""),
             clock_mhz=max(read_clocks_mhz(), default=0.0),
             link_mbit_per_s=read_link_speed(self.remote.address),
         )
@@ -224,7 +226,7 @@ class HostedHalf:
         """
         first = self._side(side).side
         await boot(first)
-        booted = first.files.for_side(BOOTED).disk
+        booted = first.files.with_side(BOOTED).disk
         if booted.is_file():
             booted.rename(first.files.disk)
         return first.started
@@ -235,10 +237,10 @@ class HostedHalf:
 
     async def offer(self, file: str) -> int:
         """Serves a file to the pair's other hosts; the port. Raises FleetError."""
-        path = self.own_file(file)
+        path = self.find_file(file)
         stack = AsyncExitStack()
         offering = replace(self.remote, address=self.carry_address or self.address)
-        port = await stack.enter_async_context(offered(path, offering))
+        port = await stack.enter_async_context(offer_file(path, offering))
         self._offers[port] = stack
         return port
 
@@ -248,14 +250,14 @@ class HostedHalf:
 
     async def fetch(self, file: str, host: str, port: int) -> None:
         """Copies a file that another host serves. Raises FleetError."""
-        await fetched(self.own_file(file), host, port, self.remote)
+        await fetch_file(self.find_file(file), host, port, self.remote)
 
     async def ask_side(self, side: str, request: SideRequest) -> Any:
         """Has a side carry out a message. Raises PlatformError."""
         hosted = self._side(side)
         return await carry_out(request, hosted, hosted.side)
 
-    def own_file(self, name: str) -> Path:
+    def find_file(self, name: str) -> Path:
         """A file of the pair by its name here. Raises FleetError for one that is elsewhere."""
         if Path(name).name != name:
             raise FleetError(f"{name} is not a file of the pair {self.name}.")
@@ -265,7 +267,7 @@ class HostedHalf:
         if self.layout is None:
             raise FleetError(f"The pair {self.name} has no sides on {self.address}: they were not created.")
         if name not in self.sides:
-            files, tap = SideFiles(self.own_file(name).parent, name), self.layout.nic.interface
+            files, tap = SideFiles(self.find_file(name).parent, name), self.layout.nic.interface
             side = PairSide(self.layout, files, tap, journal=self.journal, logs=self.maker.logs)
             self.sides[name] = HostedSide(self, side)
         return self.sides[name]
@@ -302,7 +304,7 @@ class HostedSide:
 
     async def forget(self, file: str) -> None:
         """Removes a file. Raises FleetError for one that is not of the pair."""
-        await self.side.forget(self.half.own_file(file))
+        await self.side.forget(self.half.find_file(file))
 
     async def receive(self, after: int) -> SideEvents:
         """What its agent reports beyond so many events, as soon as there is anything; and how the side is."""

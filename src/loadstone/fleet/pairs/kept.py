@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from loadstone.fleet.contract import FleetError
-from loadstone.host.runtime import PREFIX, runtime_folder
+from loadstone.host.runtime import RUNTIME_PREFIX, find_runtime_folder
 from loadstone.platforms.fabric import NetworkInterface, WideNetwork
 from loadstone.platforms.journal import is_locked
 from loadstone.platforms.pair.record import PairDocument, ProcessRecord
@@ -55,5 +55,5 @@ def find_half(pair: str) -> tuple[Path, HalfRecord]:
 
 
 def _list_records(pair: str) -> list[Path]:
-    pattern = f"{PREFIX}*/{pair}{HALF_FOLDER_ENDING}/{HALF_RECORD}"
-    return [path for path in runtime_folder().glob(pattern) if is_locked(path.parent.parent)]
+    pattern = f"{RUNTIME_PREFIX}*/{pair}{HALF_FOLDER_ENDING}/{HALF_RECORD}"
+    return [path for path in find_runtime_folder().glob(pattern) if is_locked(path.parent.parent)]

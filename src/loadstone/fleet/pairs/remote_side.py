@@ -110,7 +110,7 @@ class RemoteSide(Side):
         """Has it sent."""
         await self.ask(SendSignal(number, whom))
 
-    async def outside(self) -> Json | None:
+    async def read_outside(self) -> Json | None:
         """As its host counts."""
         try:
             return await self.ask(CountSide())
@@ -133,7 +133,7 @@ class RemoteSide(Side):
         """Has it removed."""
         await self.ask(ForgetFile(file.name))
 
-    async def said(self) -> str:
+    async def describe_log_end(self) -> str:
         """As its host has it."""
         with contextlib.suppress(PlatformError):
             return await self.ask(ReadAgentLog())

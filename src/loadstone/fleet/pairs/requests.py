@@ -55,7 +55,7 @@ class SendSignal(ForSide[None], kind="signal"):
     receivers: tuple[str, ...]
 
 
-class CountSide(ForSide[Json | None], kind="outside", timeout_s=0.7):
+class CountSide(ForSide[Json | None], kind="read_outside", timeout_s=0.7):
     """Count what its machine costs its host."""
 
 
@@ -65,7 +65,7 @@ class ForgetFile(ForSide[None], kind="forget"):
     file: str
 
 
-class ReadAgentLog(ForSide[str], kind="said"):
+class ReadAgentLog(ForSide[str], kind="describe_log_end"):
     """Return the end of its agent's log."""
 
 

@@ -17,7 +17,7 @@ from loadstone.platforms.maker import MachineMaker
 from loadstone.platforms.pair.command import PairLayout, SideFiles
 from loadstone.platforms.pair.disk import PairDisk
 from loadstone.platforms.pair.side import Side
-from loadstone.platforms.registry import described
+from loadstone.platforms.registry import describe_machine
 from loadstone.platforms.vm.command import Layout, Sockets
 from loadstone.platforms.vm.image import Image
 from loadstone.platforms.vm.settings import Accelerator
@@ -60,20 +60,22 @@ class SpreadSides:
     """What sides are made of, by host."""
     halves: Mapping[str, HalfHost]
 
-    def nic(self, half: HalfFacts) -> NetworkInterface:
+    def build_nic(self, half: HalfFacts) -> NetworkInterface:
         """The machine's line, as its network knows it."""
         return NetworkInterface(self.network.name, half.tap, "", half.address, half.mac, half.gateway)
 
-    def image(self, half: HalfFacts) -> Image:
+    def build_image(self, half: HalfFacts) -> Image:
         """The machine's image, whose files are on the hosts of its sides."""
         root = None if self.spec.image == MINIMAL else Path()
         return Image(self.spec.image, half.image, Path(), half.kernel, Path(), root)
 
-    def side(self, name: str, home: HalfHost) -> RemoteSide:
+    def create_side(self, name: str, home: HalfHost) -> RemoteSide:
         """A side of this name there, not started yet."""
         half = self.halves_by_host[home.host.name]
         disk = PairDisk(half.disk_mib)
-        layout = PairLayout(self.name, self.spec.memory, self.image(half), self.nic(half), half.is_locked, disk)
+        layout = PairLayout(
+            self.name, self.spec.memory, self.build_image(half), self.build_nic(half), half.is_locked, disk
+        )
         return RemoteSide(layout, SideFiles(Path(half.folder), name), half.tap, home=home)
 
     def make_secondary(self, name: str, primary: Side) -> RemoteSide:
@@ -81,15 +83,15 @@ class SpreadSides:
         secondary = next((host for host in self.halves_by_host if host != primary.place), None)
         if secondary is None:
             raise FleetError(f"No host besides {primary.place} has a part of the pair {self.name} for a secondary.")
-        return self.side(name, self.halves[secondary])
+        return self.create_side(name, self.halves[secondary])
 
-    def context(self, here: MachineMaker) -> MachineContext:
+    def build_context(self, here: MachineMaker) -> MachineContext:
         """What a machine here would be made from."""
-        nics = {PUBLIC: self.nic(next(iter(self.halves_by_host.values())))}
-        return MachineContext(self.name, self.spec, here.logs, here.journal, nics, described(self.spec))
+        nics = {PUBLIC: self.build_nic(next(iter(self.halves_by_host.values())))}
+        return MachineContext(self.name, self.spec, here.logs, here.journal, nics, describe_machine(self.spec))
 
-    def guest(self, here: MachineMaker) -> Layout:
+    def build_guest(self, here: MachineMaker) -> Layout:
         """The same for what is told of it."""
         half = next(iter(self.halves_by_host.values()))
         nowhere = Sockets(Path(), Path(), here.logs / f"{self.name}-a-console.log")
-        return Layout(self.name, self.spec, Accelerator.TCG, self.image(half), nowhere, ())
+        return Layout(self.name, self.spec, Accelerator.TCG, self.build_image(half), nowhere, ())

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY
+from loadstone.fleet.cluster import CLUSTER_AUTHORITY, CLUSTER_CERTIFICATE, CLUSTER_KEY
 from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.pairs.remote_side import HalfHost
 from loadstone.fleet.pairs.requests import (
@@ -21,16 +21,16 @@ from loadstone.fleet.pairs.requests import (
 )
 from loadstone.fleet.pairs.sides import SpreadSides, connect_host, join_from_here, list_by_address
 from loadstone.fleet.reserved import FleetHost
-from loadstone.fleet.routes import wide_block
+from loadstone.fleet.routes import compute_wide_block
 from loadstone.model.fleet import CARRY_NETWORK, LOG_NETWORK
 from loadstone.model.machine import MachineSpec
 from loadstone.platforms.fabric import Member, WideNetwork
-from loadstone.platforms.kind import own_settings
+from loadstone.platforms.kind import get_own_settings
 from loadstone.platforms.maker import MachineMaker
 from loadstone.platforms.pair.disk import Disks, PairSettings
-from loadstone.platforms.pair.fitness import find_slow_links, unlike
+from loadstone.platforms.pair.fitness import find_slow_links, find_unlike
 from loadstone.platforms.pair.gate import pass_gate
-from loadstone.platforms.pair.machine import PairMachine, goes_on
+from loadstone.platforms.pair.machine import PairMachine, run_until_stopped
 from loadstone.platforms.pair.side import Side
 from loadstone.platforms.subnets import free_subnet
 from loadstone.services import reference
@@ -61,7 +61,7 @@ class Homes:
 def advise(halves: Mapping[str, HalfFacts]) -> Json:
     """Names what had better be otherwise on the hosts of both sides, for the report; nothing where all is well."""
     clocks = [half.clock_mhz for half in halves.values() if half.clock_mhz]
-    findings = unlike([half.processor for half in halves.values()], clocks)
+    findings = find_unlike([half.processor for half in halves.values()], clocks)
     findings += find_slow_links({host: half.link_mbit_per_s for host, half in halves.items()})
     return {"advice": "; ".join(f"{finding.matter}: {finding.detail}" for finding in findings)} if findings else {}
 
@@ -76,7 +76,9 @@ class SpreadPair:
     own_address: str
     """Where they reach this machine."""
 
-    async def machine(self, name: str, spec: MachineSpec, networks: Sequence[str], here: MachineMaker) -> PairMachine:
+    async def start_machine(
+        self, name: str, spec: MachineSpec, networks: Sequence[str], here: MachineMaker
+    ) -> PairMachine:
         """Makes it, on a network of its own; it is gone with what `here` has made. Raises PlatformError."""
         return await here.stack.enter_async_context(self._machine(name, spec, here))
 
@@ -87,17 +89,17 @@ class SpreadPair:
         network = await self._network(halves, here)
         sides = [halves[host.name] for host in self.homes.sides]
         witness = halves[self.homes.witness.name]
-        where = await witness.ask(StartWitness(own_settings(spec, PairSettings).lease_s))
+        where = await witness.ask(StartWitness(get_own_settings(spec, PairSettings).lease_s))
         declared = {key: value for key, value in spec.declared.items() if key != "host"}
         message = MakeHalf(declared, network.name, where)
         both = await asyncio.gather(*(side.ask(message) for side in sides))
         _refuse_unlike(both, self.homes)
         facts = {side.host.name: half for side, half in zip(sides, both, strict=True)}
         maker = SpreadSides(name, spec, network, facts, halves)
-        context, guest = maker.context(here), maker.guest(here)
+        context, guest = maker.build_context(here), maker.build_guest(here)
 
         async def booted() -> list[Side]:
-            first, second = maker.side("a", sides[0]), maker.side("b", sides[1])
+            first, second = maker.create_side("a", sides[0]), maker.create_side("b", sides[1])
             first.started = await sides[0].ask(BootSide("a"))
             carried = {first.files.state: second.files.state}
             if first.layout.disk.mib:
@@ -108,7 +110,7 @@ class SpreadPair:
         async def lose_store() -> None:
             await witness.ask(KillWitness())
 
-        async with goes_on(context, guest, booted, maker.make_secondary, lose_store) as machine:
+        async with run_until_stopped(context, guest, booted, maker.make_secondary, lose_store) as machine:
             machine.facts |= advise(facts)
             machine.facts.update({**self.homes.disclose, "addresses": machine.facts.pop("networks")})
             if not all(half.is_known for half in both):
@@ -130,7 +132,7 @@ class SpreadPair:
         members = [Member(number, address, address in at_sides) for number, address in enumerate(reached, 1)]
         taken = [network.subnet for network in here.fabric.networks.values()]
         name = f"wide{secrets.token_hex(3)}"
-        subnet = await asyncio.to_thread(free_subnet, wide_block(), iter(taken))
+        subnet = await asyncio.to_thread(free_subnet, compute_wide_block(), iter(taken))
         wide = WideNetwork(name, subnet, secrets.randbelow(NUMBERS), tuple(members))
         await asyncio.gather(*(half.ask(JoinNetwork(wide)) for half in halves.values()))
         await join_from_here(wide, self.own_address, [half.address for half in halves.values()], here)
@@ -141,10 +143,10 @@ async def _install_credentials(halves: Mapping[str, HalfHost], homes: Homes) -> 
     """Gives the three hosts a certificate of an authority that is of this pair alone."""
     specs = {home.spec.address: home.spec for home in (*homes.sides, homes.witness)}
     others = [spec.find_address(network) for spec in specs.values() for network in (LOG_NETWORK, CARRY_NETWORK)]
-    files = await asyncio.to_thread(reference.certificate, [*dict.fromkeys([*specs, *others])])
+    files = await asyncio.to_thread(reference.create_certificate, [*dict.fromkeys([*specs, *others])])
 
     async def install(half: HalfHost) -> None:
-        texts = (files[CERTIFICATE], files[KEY], files[AUTHORITY])
+        texts = (files[CLUSTER_CERTIFICATE], files[CLUSTER_KEY], files[CLUSTER_AUTHORITY])
         await half.ask(InstallCredentials(*texts, half.log_address, half.carry_address))
 
     await asyncio.gather(*(install(half) for half in halves.values() if half.address in specs))
@@ -165,9 +167,9 @@ def _refuse_unlike(halves: Sequence[HalfFacts], homes: Homes) -> None:
             raise FleetError(f"{names} have different {title}: {first_value:.40} and {second_value:.40}. {remedy}")
 
 
-def one_host_reason(spec: MachineSpec) -> str:
+def explain_one_host(spec: MachineSpec) -> str:
     """Why the machine is on one host; empty where its sides may be on two."""
-    settings = own_settings(spec, PairSettings)
+    settings = get_own_settings(spec, PairSettings)
     if settings.disks is Disks.SHARED:
         return "A shared disk requires both sides on one host. Use `disks=replicated`, or name one host."
     if settings.restart:
@@ -177,12 +179,12 @@ def one_host_reason(spec: MachineSpec) -> str:
     return ""
 
 
-def chosen(*sides: FleetHost, witness: FleetHost, spec: MachineSpec) -> Homes:
+def check_homes(*sides: FleetHost, witness: FleetHost, spec: MachineSpec) -> Homes:
     """These hosts, for a pair. Raises FleetError where it would not be one."""
     names = "+".join(host.name for host in sides)
     if len(sides) != 2:
         raise FleetError(f"`host={names}` names {len(sides)} hosts, but a pair has two sides. Name two hosts.")
-    if reason := one_host_reason(spec):
+    if reason := explain_one_host(spec):
         raise FleetError(reason)
     if len({host.spec.address for host in (*sides, witness)}) < 3:
         raise FleetError(

@@ -103,7 +103,7 @@ async def _adopt_machine(maker: SpreadSides, adopted: Mapping[str, AdoptedHalf],
     sides: list[Side] = []
     numbered = [(side, host) for host, half in adopted.items() for side in half.sides]
     for known, host in sorted(numbered, key=lambda entry: (read_number(entry[0].name), entry[0].name)):
-        side = maker.side(known.name, maker.halves[host])
+        side = maker.create_side(known.name, maker.halves[host])
         await side.adopt(known.started)
         sides.append(side)
 
@@ -112,5 +112,5 @@ async def _adopt_machine(maker: SpreadSides, adopted: Mapping[str, AdoptedHalf],
 
     sides_made = max(read_number(side.files.name) + 1 for side in sides)
     return await adopt_machine(
-        maker.context(here), maker.guest(here), sides, maker.make_secondary, lose_store, sides_made
+        maker.build_context(here), maker.build_guest(here), sides, maker.make_secondary, lose_store, sides_made
     )

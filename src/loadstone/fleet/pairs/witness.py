@@ -10,7 +10,7 @@ from loadstone.host import launch
 from loadstone.host.adopted import AdoptedProcess
 from loadstone.host.programs import pair
 from loadstone.platforms.journal import ResourceJournal
-from loadstone.platforms.pair.command import RemotePeer, credential_options
+from loadstone.platforms.pair.command import RemotePeer, build_credential_options
 from loadstone.platforms.pair.lines import AgentLine
 from loadstone.platforms.pair.record import ProcessRecord
 
@@ -44,7 +44,7 @@ class HostedWitness:
         generations = self.folder / "generations"
         generations.mkdir()
         argv = [pair(), "witness", "--folder", str(generations), "--listen", f"{peer.address}:0"]
-        argv += credential_options(peer.certificate, peer.key, peer.authority)
+        argv += build_credential_options(peer.certificate, peer.key, peer.authority)
         argv += ["--control", str(self._line.socket), "--lease-s", str(lease_s)]
         nowhere = asyncio.subprocess.DEVNULL
         held = (journal.lock,) if lease_s else ()

@@ -16,6 +16,6 @@ HELD_TAIL_MS = "held_p99_ms"
 """99th percentile of the time for which outputs were held."""
 
 
-def log_counter(kind: str) -> str:
+def name_log_counter(kind: str) -> str:
     """Name of the counter of the log's bytes of one kind."""
     return f"log_{kind}_bytes"

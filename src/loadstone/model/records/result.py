@@ -148,7 +148,7 @@ class Result:
     changed: tuple[str, ...] = ()
     """Sealed files that are missing or not what they were."""
 
-    def of_tile(self, number: int, kind: TileLoadKind) -> WorkloadResult | None:
+    def find_tile_load(self, number: int, kind: TileLoadKind) -> WorkloadResult | None:
         """Returns one load of a tile, with its only iteration; None where nothing was measured."""
         matching = (workload for workload in self.workloads if (workload.id.tile, workload.id.kind) == (number, kind))
         return next((workload for workload in matching if workload.iterations), None)

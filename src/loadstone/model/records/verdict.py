@@ -17,7 +17,7 @@ class Verdict(StrEnum):
     INVALID = "invalid"
 
 
-def verdict_on(checks: Sequence[Check]) -> Verdict:
+def conclude_verdict(checks: Sequence[Check]) -> Verdict:
     """What checks amount to: those that make a run invalid come before those that make it fail."""
     broken = {check.weight for check in checks if check.outcome is Outcome.BROKEN}
     if Weight.INVALID in broken:
@@ -25,13 +25,13 @@ def verdict_on(checks: Sequence[Check]) -> Verdict:
     return Verdict.FAIL if Weight.FAIL in broken else Verdict.PASS
 
 
-def reasons_of(checks: Sequence[Check]) -> tuple[str, ...]:
+def list_reasons(checks: Sequence[Check]) -> tuple[str, ...]:
     """The broken rules in words, those that make it invalid first."""
     broken = [check for check in checks if check.outcome is Outcome.BROKEN]
     return tuple(str(check) for weight in (Weight.INVALID, Weight.FAIL) for check in broken if check.weight is weight)
 
 
-def worst(verdicts: Sequence[Verdict]) -> Verdict:
+def choose_worst(verdicts: Sequence[Verdict]) -> Verdict:
     """The gravest of several verdicts; none at all is invalid."""
     for grave in (Verdict.INVALID, Verdict.FAIL):
         if grave in verdicts or not verdicts:
@@ -68,7 +68,7 @@ class IterationVerdict:
     @property
     def reasons(self) -> tuple[str, ...]:
         """The broken rules in words, those that make it invalid first."""
-        return reasons_of(self.checks)
+        return list_reasons(self.checks)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -215,7 +215,7 @@ class ResultVerdict:
     def whole(self) -> Verdict:
         """What the whole run amounts to: its workloads, and of tiles the run as a whole."""
         common = [self.consolidation.verdict] if self.consolidation else []
-        return worst([*common, *(workload.verdict for workload in self.workloads)])
+        return choose_worst([*common, *(workload.verdict for workload in self.workloads)])
 
     def find_workload(self, label: str) -> WorkloadVerdict | None:
         """The verdict on one workload."""

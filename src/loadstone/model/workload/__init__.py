@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from loadstone.model.reading import Section
 from loadstone.model.service import Mechanism
-from loadstone.model.topology import ledgers, topologies
+from loadstone.model.topology import list_ledgers, list_topologies
 from loadstone.model.workload.bounds import (
     LARGEST_WHOLE,
     LONGEST_DURATION_S,
@@ -31,12 +31,12 @@ WEB = "web"
 
 def _known_need(need: str) -> str:
     """Refuses a kind of server that no topology declares."""
-    return _of_list(need, [topology.need for topology in topologies()])
+    return _of_list(need, [topology.need for topology in list_topologies()])
 
 
 def _known_ledger(ledger: str) -> str:
     """Refuses a ledger that no topology declares."""
-    return _of_list(ledger, ledgers())
+    return _of_list(ledger, list_ledgers())
 
 
 def _of_list(value: str, known: Sequence[str]) -> str:
@@ -82,14 +82,14 @@ class Header(Section):
     document: str = Field(default="docs/web-workloads.md", description="the page that its limits come from")
     needs: Annotated[str, AfterValidator(_known_need)] = Field(
         default=WEB,
-        description=f"the system that it needs: {', '.join(f'`{topology.need}`' for topology in topologies())}",
+        description=f"the system that it needs: {', '.join(f'`{topology.need}`' for topology in list_topologies())}",
     )
     mechanisms: tuple[Mechanism, ...] = Field(
         default=(), description=f"how a web server may generate responses, a list of {', '.join(map(str, Mechanism))}"
     )
     audit: Annotated[str, AfterValidator(_known_ledger)] | None = Field(
         default=None,
-        description=f"data that is audited after a run: {_alternatives(ledgers(), '`')}",
+        description=f"data that is audited after a run: {_alternatives(list_ledgers(), '`')}",
     )
     sessions: Annotated[int, Field(ge=1, le=MOST_USUAL_SESSIONS)] | None = Field(
         default=None, description="usual number of sessions, or clients of a tool; none where a run must say it"
@@ -365,21 +365,21 @@ class Workload:
         """Where its mix is declared."""
         return ("mixes", self.mix_name) if self.mix_name else ("mix",)
 
-    def mixed(self, name: str) -> "Workload":
+    def with_mix(self, name: str) -> "Workload":
         """The same with another of its mixes; raises KeyError where it has none of that name."""
         return replace(self, mix=self.mixes[name], mix_name=name)
 
     @property
     def is_conditional(self) -> bool:
         """Whether what a session performs depends on what answers tell: then nobody knows how often what comes."""
-        return any(state.when for state in self.states().values())
+        return any(state.when for state in self.list_states().values())
 
     def order(self) -> list[str]:
         """The states of a sequence, each as often as it comes."""
-        states = self.states()
+        states = self.list_states()
         return [name for name in self.mix.sequence for _ in range(states[name].repeat)]
 
-    def states(self) -> dict[str, State]:
+    def list_states(self) -> dict[str, State]:
         """All states of the mix by name, in a fixed order: those named in it, operations standing for themselves."""
         named = {
             MixKind.MATRIX: [*self.mix.from_, *(to for row in self.mix.from_.values() for to in row)],

@@ -6,14 +6,14 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-LARGEST = 1e12
+LARGEST_NUMBER = 1e12
 """No figure that users write is larger: it is beyond every rate, length and share there is."""
 LARGEST_WHOLE = (1 << 63) - 1
 """The driver reckons in 64 bits."""
 LONGEST_DURATION_S = 1e9
 """Thirty years; in nanoseconds it still fits 64 bits."""
-Positive = Annotated[float, Field(gt=0, le=LARGEST)]
-NotNegative = Annotated[float, Field(ge=0, le=LARGEST)]
+Positive = Annotated[float, Field(gt=0, le=LARGEST_NUMBER)]
+NotNegative = Annotated[float, Field(ge=0, le=LARGEST_NUMBER)]
 Seconds = Annotated[float, Field(gt=0, le=LONGEST_DURATION_S)]
 WholeNumber = Annotated[int, Field(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE)]
 Percent = Annotated[float, Field(gt=0, le=100)]

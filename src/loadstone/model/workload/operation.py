@@ -59,7 +59,7 @@ Fields = Annotated[
 """Fields as a table, or as a list of [name, text] where a name comes twice or the order counts."""
 
 
-def pairs_of(fields: Fields) -> tuple[tuple[str, str], ...]:
+def list_pairs(fields: Fields) -> tuple[tuple[str, str], ...]:
     """Fields in their order."""
     return tuple(fields.items()) if isinstance(fields, dict) else fields
 
@@ -115,7 +115,7 @@ class Extract(Section):
             raise ValueError("needs one of `after` with `before`, `json`, `header`, `regex`, `field`, `cookie`, `css`")
         return self
 
-    def planned(self) -> dict[str, str | bool | None]:
+    def plan(self) -> dict[str, str | bool | None]:
         """As plans have it."""
         planned = self.model_dump(by_alias=True)
         return {**planned, "after": self.after or "", "before": self.before or ""}
@@ -263,17 +263,17 @@ class SocketStep(Section):
 
     @model_validator(mode="after")
     def _is_one_step(self) -> Self:
-        if len(self.planned_pairs()) != 1:
+        if len(self.plan_pairs()) != 1:
             raise ValueError("needs one of `send`, `send_bytes`, `ping`, `expect` and `await`")
         return self
 
-    def planned_pairs(self) -> dict[str, str | bool]:
+    def plan_pairs(self) -> dict[str, str | bool]:
         """Its key with what it holds."""
         return self.model_dump(by_alias=True, exclude_none=True)
 
-    def planned(self) -> str | dict[str, str | bool]:
+    def plan(self) -> str | dict[str, str | bool]:
         """As plans have it."""
-        return "ping" if self.ping else self.planned_pairs()
+        return "ping" if self.ping else self.plan_pairs()
 
 
 class Operation(Request):

@@ -14,7 +14,7 @@ from typing import Any
 
 from loadstone.host.cores import on_cores
 from loadstone.host.process import Readiness, begin, stop_all
-from loadstone.host.programs import server
+from loadstone.host.programs import find_server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import SERVER, MachineSpec
 from loadstone.model.target import Endpoint
@@ -27,9 +27,9 @@ from loadstone.platforms.local import LocalMachine, claim
 
 Json = dict[str, Any]
 
-NAME = "container"
+CONTAINER_NAME = "container"
 
-INSIDE = "/usr/local/bin/loadstone-server"
+CONTAINER_SERVER = "/usr/local/bin/loadstone-server"
 """Where our servers are in a container."""
 
 
@@ -65,13 +65,13 @@ class Container(LocalMachine):
         """Enters the group and the network, lays an overlay over the root in a mount namespace, and walls it off."""
         scratch = self.context.journal.folder / f"{self.name}-scratch"
         scratch.mkdir(exist_ok=True)
-        program = [INSIDE, *command[1:]] if command[0] == SERVER else command
+        program = [CONTAINER_SERVER, *command[1:]] if command[0] == SERVER else command
         wall = ["bwrap", "--bind", f"{scratch}/root", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
         for folder in (self.files, *self.mounted):
             wall += ["--bind", folder, folder]
         for folder in self.exposed:
             wall += ["--ro-bind", folder, folder]
-        wall += ["--ro-bind", server(), INSIDE]
+        wall += ["--ro-bind", find_server(), CONTAINER_SERVER]
         # Programs that fit themselves to their limits, as Java does, look for those of their group there.
         wall += ["--ro-bind", "/sys", "/sys"]
         wall += [f"--unshare-{kind}" for kind in ("pid", "ipc", "uts")]
@@ -93,10 +93,15 @@ class Container(LocalMachine):
         ]
         return [*outside, "unshare", "--mount", "--propagation", "private", "sh", "-c", " && ".join(steps)]
 
-    async def outside(self) -> Json | None:
+    async def read_outside(self) -> Json | None:
         """CPU time of its group, and its lines."""
         try:
-            return {"cpu": {"group": self.limits.cpu_seconds()}, "disk": {}, "network": self.lines(), "exits": None}
+            return {
+                "cpu": {"group": self.limits.read_cpu_seconds()},
+                "disk": {},
+                "network": self.read_line_counters(),
+                "exits": None,
+            }
         except OSError:
             return None
 
@@ -104,11 +109,11 @@ class Container(LocalMachine):
 class ContainerPlatform:
     """Makes containers."""
 
-    def attachment(self, spec: MachineSpec) -> Attachment:
+    def choose_attachment(self, spec: MachineSpec) -> Attachment:
         """By a link into its namespace."""
         return Attachment.VETH
 
-    async def missing(self, spec: MachineSpec) -> str:
+    async def explain_missing(self, spec: MachineSpec) -> str:
         """What must be installed or allowed first."""
         needs = {"bwrap": "bubblewrap", "nsenter": "util-linux", "unshare": "util-linux"}
         absent = sorted({package for tool, package in needs.items() if shutil.which(tool) is None})
@@ -119,7 +124,7 @@ class ContainerPlatform:
         return ""
 
     @asynccontextmanager
-    async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
+    async def start_machine(self, context: MachineContext) -> AsyncIterator[Machine]:
         """A container; all in it is gone when the block ends. Raises PlatformError."""
         started = time.monotonic()
         if not context.nics:
@@ -131,7 +136,7 @@ class ContainerPlatform:
         spec = context.spec
         cpus = spec.cpus or 1
         limits = await asyncio.to_thread(group, context.journal, context.name, cpus, spec.memory)
-        facts = {"platform": NAME, "cpus": cpus, "memory_mib": spec.memory, "network": "bridge"}
+        facts = {"platform": CONTAINER_NAME, "cpus": cpus, "memory_mib": spec.memory, "network": "bridge"}
         facts["link_mbit_per_s"] = spec.mbit_per_s
         facts |= {"networks": addresses(context.nics), "boot_s": round(time.monotonic() - started, 3)}
         container = Container(context, facts, limits=limits)
@@ -144,5 +149,10 @@ class ContainerPlatform:
 
 
 KIND = PlatformKind(
-    name=NAME, title="container", plural="containers", maker=ContainerPlatform(), fitting=OWN_LINES | {"pin"}, rank=20
+    name=CONTAINER_NAME,
+    title="container",
+    plural="containers",
+    maker=ContainerPlatform(),
+    fitting=OWN_LINES | {"pin"},
+    rank=20,
 )

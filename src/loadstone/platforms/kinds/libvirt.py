@@ -15,27 +15,27 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from pydantic import Field
 
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from loadstone.host.process import Readiness
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import MachineSpec
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
-from loadstone.platforms.kind import PlatformKind, own_settings
+from loadstone.platforms.kind import PlatformKind, get_own_settings
 from loadstone.platforms.local import refuse_line_speed
 from loadstone.platforms.routing import LOOPBACK
 from loadstone.platforms.vm.agent import Agent
-from loadstone.platforms.vm.command import PORT, Layout, kernel_line
+from loadstone.platforms.vm.command import AGENT_PORT_NAME, Layout, build_kernel_line
 from loadstone.platforms.vm.conflicts import find_driver_lack
-from loadstone.platforms.vm.devices import user_mac
-from loadstone.platforms.vm.guest import Guest, interfaces
-from loadstone.platforms.vm.image import disk_of, image, unknown_image
-from loadstone.platforms.vm.machine import VM_BOOT_TIMEOUT_S, last_words, short
+from loadstone.platforms.vm.devices import get_user_mac
+from loadstone.platforms.vm.guest import Guest, describe_interfaces
+from loadstone.platforms.vm.image import create_disk, explain_unknown_image, get_image
+from loadstone.platforms.vm.machine import VM_BOOT_TIMEOUT_S, read_last_output, shorten_sockets
 from loadstone.platforms.vm.settings import USER_MODE, Accelerator, HypervisorSettings, Nic
 
 Json = dict[str, Any]
 
-NAME, TEST_DRIVER = "libvirt", "TEST"
+LIBVIRT_NAME, TEST_DRIVER = "libvirt", "TEST"
 MODELS = {Nic.VIRTIO: "virtio", Nic.VMXNET3: "vmxnet3", Nic.E1000: "e1000"}
 NETWORK = "hostnet0"
 """What libvirt calls a machine's first network towards QEMU."""
@@ -64,7 +64,7 @@ class LibvirtMachine(Guest):
         """Has libvirt's QEMU listen on a free port. Raises PlatformError."""
         import libvirt_qemu
 
-        there = free_port()
+        there = find_free_port()
         monitor_command = f"hostfwd_add {NETWORK} tcp:{LOOPBACK}:{there}-:{port}"
         hmp = libvirt_qemu.VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP
         reply = await asyncio.to_thread(libvirt_qemu.qemuMonitorCommand, self.domain, monitor_command, hmp)
@@ -72,7 +72,7 @@ class LibvirtMachine(Guest):
             raise PlatformError(f"Port {port} of {self.name} cannot be forwarded: {reply.strip()}")
         return Endpoint(LOOPBACK, there)
 
-    async def outside(self) -> Json | None:
+    async def read_outside(self) -> Json | None:
         """What libvirt counts: CPU time of the virtual processors, and of the machine in all."""
         if not self.has_guest:
             return None
@@ -96,9 +96,9 @@ def _counters(statistics: list[tuple[Any, Json]]) -> Json:
     return {"cpu": {"vcpu": vcpu, "device": max(0.0, total - vcpu)}, "disk": {}, "network": {}, "exits": None}
 
 
-def domain_xml(layout: Layout, kind: str) -> str:
+def render_domain_xml(layout: Layout, kind: str) -> str:
     """The machine as libvirt reads it: what `command` says to QEMU, in its words. Pure."""
-    spec, settings = layout.spec, own_settings(layout.spec, HypervisorSettings)
+    spec, settings = layout.spec, get_own_settings(layout.spec, HypervisorSettings)
     domain = Element("domain", type=kind)
     _add(domain, "name", layout.name)
     _add(domain, "memory", str(spec.memory), unit="MiB")
@@ -107,7 +107,7 @@ def domain_xml(layout: Layout, kind: str) -> str:
     _add(system, "type", "hvm", arch="x86_64", **({"machine": "q35"} if kind != "test" else {}))
     _add(system, "kernel", str(layout.image.kernel))
     _add(system, "initrd", str(layout.image.initial))
-    _add(system, "cmdline", kernel_line(layout))
+    _add(system, "cmdline", build_kernel_line(layout))
     _add(_add(domain, "features"), "acpi")
     _add(domain, "cpu", mode="maximum" if kind == "qemu" else "host-passthrough")
     _add(domain, "on_reboot", "destroy")
@@ -117,7 +117,7 @@ def domain_xml(layout: Layout, kind: str) -> str:
     _add(console, "target", port="0")
     channel = _add(devices, "channel", type="unix")
     _add(channel, "source", mode="connect", path=str(layout.sockets.agent))
-    _add(channel, "target", type="virtio", name=PORT)
+    _add(channel, "target", type="virtio", name=AGENT_PORT_NAME)
     _add(_add(devices, "rng", model="virtio"), "backend", "/dev/urandom", model="random")
     if layout.disk is not None:
         disk = _add(devices, "disk", type="file", device="disk")
@@ -126,7 +126,7 @@ def domain_xml(layout: Layout, kind: str) -> str:
         _add(disk, "target", dev="vda", bus="virtio")
     if kind != "test":
         network = _add(devices, "interface", type="user")
-        _add(network, "mac", address=user_mac())
+        _add(network, "mac", address=get_user_mac())
         _add(network, "model", type=MODELS[settings.nic])
     return tostring(domain, encoding="unicode")
 
@@ -140,48 +140,48 @@ def _add(parent: Element, name: str, text: str = "", /, **attributes: str) -> El
 class LibvirtPlatform:
     """Makes machines by libvirt."""
 
-    def attachment(self, spec: MachineSpec) -> Attachment:
+    def choose_attachment(self, spec: MachineSpec) -> Attachment:
         """To libvirt's own user-mode network."""
         refuse_line_speed(spec, USER_MODE)
         return Attachment.NONE
 
-    async def missing(self, spec: MachineSpec) -> str:
+    async def explain_missing(self, spec: MachineSpec) -> str:
         """Whether the binding is there and something answers at the URI."""
         try:
-            connection = await asyncio.to_thread(_open, own_settings(spec, LibvirtSettings).uri)
+            connection = await asyncio.to_thread(_open, get_own_settings(spec, LibvirtSettings).uri)
         except PlatformError as error:
             return str(error)
         connection.close()
-        return unknown_image(spec.image) or find_driver_lack(own_settings(spec, HypervisorSettings))
+        return explain_unknown_image(spec.image) or find_driver_lack(get_own_settings(spec, HypervisorSettings))
 
     @asynccontextmanager
-    async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
+    async def start_machine(self, context: MachineContext) -> AsyncIterator[Machine]:
         """A machine, up; it is gone when the block ends, or this process."""
         import libvirt
 
         started, spec = time.monotonic(), context.spec
-        settings = own_settings(spec, LibvirtSettings)
+        settings = get_own_settings(spec, LibvirtSettings)
         connection = await asyncio.to_thread(_open, settings.uri)
         agent = Agent()
-        sockets = short(context.journal, context.name, context.logs / f"{context.name}-console.log")
+        sockets = shorten_sockets(context.journal, context.name, context.logs / f"{context.name}-console.log")
         has_guest = connection.getType() != TEST_DRIVER
         domain = None
         try:
-            built = await asyncio.to_thread(image, spec.image, settings.kernel)
-            disk = await asyncio.to_thread(disk_of, built, spec, context.journal.folder / f"{context.name}.qcow2")
+            built = await asyncio.to_thread(get_image, spec.image, settings.kernel)
+            disk = await asyncio.to_thread(create_disk, built, spec, context.journal.folder / f"{context.name}.qcow2")
             accelerator = Accelerator.KVM if settings.accelerator is Accelerator.KVM else Accelerator.TCG
             name = f"{context.journal.name}-{context.name}"
             layout = Layout(name, spec, accelerator, built, sockets, (), disk)
             kind = _kind(accelerator) if has_guest else "test"
             await agent.listen(sockets.agent)
-            domain = await asyncio.to_thread(_create, libvirt, connection, domain_xml(layout, kind), has_guest)
+            domain = await asyncio.to_thread(_create, libvirt, connection, render_domain_xml(layout, kind), has_guest)
             machine = LibvirtMachine(context, layout, agent, domain=domain, has_guest=has_guest)
-            agent.hear = machine.hear
+            agent.hear = machine.on_event
             if has_guest:
                 hello = await _hello(agent, context.name, sockets.console)
-                await machine.personalize(interfaces({}))
-                machine.describe(hello, time.monotonic() - started, await agent.clock())
-            machine.facts |= {"platform": NAME, "uri": settings.uri, "driver": connection.getType()}
+                await machine.personalize(describe_interfaces({}))
+                machine.describe(hello, time.monotonic() - started, await agent.compare_clock())
+            machine.facts |= {"platform": LIBVIRT_NAME, "uri": settings.uri, "driver": connection.getType()}
             yield machine
         finally:
             if domain is not None:
@@ -216,9 +216,9 @@ def _create(libvirt: Any, connection: Any, xml: str, ends_with_us: bool) -> Any:
 
 async def _hello(agent: Agent, name: str, console: Path) -> Json:
     try:
-        return await asyncio.wait_for(agent.hello(), VM_BOOT_TIMEOUT_S)
+        return await asyncio.wait_for(agent.wait_hello(), VM_BOOT_TIMEOUT_S)
     except TimeoutError:
-        last_lines = last_words(console, console)
+        last_lines = read_last_output(console, console)
         raise PlatformError(
             f"The virtual machine {name} did not boot within {VM_BOOT_TIMEOUT_S:g} s; {last_lines}"
         ) from None
@@ -232,7 +232,7 @@ def _destroy(domain: Any) -> None:
 
 
 KIND = PlatformKind(
-    name=NAME,
+    name=LIBVIRT_NAME,
     title="virtual machine by libvirt",
     plural="virtual machines by libvirt",
     maker=LibvirtPlatform(),

@@ -8,30 +8,30 @@ from contextlib import asynccontextmanager
 from loadstone.model.machine import MINIMAL, MachineSpec
 from loadstone.platforms.contract import Attachment, Machine, MachineContext
 from loadstone.platforms.fabric import may_make_networks
-from loadstone.platforms.kind import OWN_LINES, PlatformKind, own_settings
-from loadstone.platforms.pair.build import is_known_build, remember_build, unfit_qemu
-from loadstone.platforms.pair.disk import PairSettings, idle_settings
+from loadstone.platforms.kind import OWN_LINES, PlatformKind, get_own_settings
+from loadstone.platforms.pair.build import explain_unfit_qemu, is_known_build, remember_build
+from loadstone.platforms.pair.disk import PairSettings, describe_idle_settings
 from loadstone.platforms.pair.gate import pass_gate
-from loadstone.platforms.pair.local import describe_guest, layout_of, pair_machine
+from loadstone.platforms.pair.local import build_pair_layout, describe_guest, pair_machine
 from loadstone.platforms.vm.command import QEMU
 from loadstone.platforms.vm.host_identity import build_of_qemu
-from loadstone.platforms.vm.image import unknown_image
+from loadstone.platforms.vm.image import explain_unknown_image
 
 
 class PairPlatform:
     """Makes pairs."""
 
-    def attachment(self, spec: MachineSpec) -> Attachment:
+    def choose_attachment(self, spec: MachineSpec) -> Attachment:
         """By two taps, one for each side."""
         return Attachment.TWO_TAPS
 
-    async def missing(self, spec: MachineSpec) -> str:
+    async def explain_missing(self, spec: MachineSpec) -> str:
         """What must be installed first, or cannot be had."""
         needs = {QEMU: "qemu-system-x86", "qemu-img": "qemu-utils", "cpio": "cpio", "nsenter": "util-linux"}
         absent = [package for tool, package in needs.items() if shutil.which(tool) is None]
         if absent:
             return f"Pairs need {', '.join(absent)}: `apt-get install {' '.join(absent)}`."
-        unfit = await asyncio.to_thread(unfit_qemu)
+        unfit = await asyncio.to_thread(explain_unfit_qemu)
         if unfit:
             return unfit
         if not may_make_networks():
@@ -42,13 +42,15 @@ class PairPlatform:
                 "a pair has one processor, since parallel work cannot be replayed."
             )
         has_disk = spec.disk > 0 or spec.image != MINIMAL
-        return unknown_image(spec.image) or idle_settings(has_disk, own_settings(spec, PairSettings))
+        return explain_unknown_image(spec.image) or describe_idle_settings(
+            has_disk, get_own_settings(spec, PairSettings)
+        )
 
     @asynccontextmanager
-    async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
+    async def start_machine(self, context: MachineContext) -> AsyncIterator[Machine]:
         """A pair, up and protected; or its machine alone, where that is asked for."""
         guest = await describe_guest(context)
-        layout = layout_of(context, guest)
+        layout = build_pair_layout(context, guest)
         async with pair_machine(context, guest, layout) as machine:
             if not layout.is_protected:
                 yield machine

@@ -16,7 +16,7 @@ import psutil
 
 from loadstone.host import launch
 from loadstone.host.process import Child, Readiness, begin, stop_all
-from loadstone.host.programs import server
+from loadstone.host.programs import find_server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MINIMAL, SERVER, MachineSpec
 from loadstone.model.target import Endpoint
@@ -29,9 +29,9 @@ from loadstone.platforms.local import LocalMachine, claim
 
 Json = dict[str, Any]
 
-NAME = "podman"
+PODMAN_NAME = "podman"
 
-INSIDE = "/usr/local/bin/loadstone-server"
+PODMAN_SERVER = "/usr/local/bin/loadstone-server"
 MOST = 8192
 """Open files and processes of a container; podman else asks for more than some hosts allow."""
 
@@ -68,15 +68,15 @@ class PodmanMachine(LocalMachine):
         claim(self.services, role, self.name)
         called = f"{self.context.journal.name}-{role}"
         self.context.journal.note(
-            "foreign", what=f"container {called}", undo="\0".join([*podman(), "rm", "-f", called])
+            "foreign", what=f"container {called}", undo="\0".join([*build_podman_command(), "rm", "-f", called])
         )
-        program = [INSIDE, *command[1:]] if command[0] == SERVER else command
+        program = [PODMAN_SERVER, *command[1:]] if command[0] == SERVER else command
         spec = self.context.spec
-        argv = [*podman(), "run", "--rm", "-i", "--name", called, "--cpus", str(spec.cpus or 1)]
+        argv = [*build_podman_command(), "run", "--rm", "-i", "--name", called, "--cpus", str(spec.cpus or 1)]
         argv += ["--memory", f"{spec.memory}m", "--ulimit", f"nofile={MOST}:{MOST}"]
         argv += ["--ulimit", f"nproc={MOST}:{MOST}"]
         argv += ["--network", f"ns:/run/netns/{next(iter(self.context.nics.values())).namespace}"]
-        argv += ["-v", f"{server()}:{INSIDE}:ro", "-v", f"{self.files}:{self.files}", self.image, *program]
+        argv += ["-v", f"{find_server()}:{PODMAN_SERVER}:ro", "-v", f"{self.files}:{self.files}", self.image, *program]
         started = await begin(argv, self.context.logs / f"{role}.log", command, readiness)
         inner = 0
         with contextlib.suppress(PlatformError, ValueError):  # a short program may have ended
@@ -84,13 +84,13 @@ class PodmanMachine(LocalMachine):
         self.services[role] = PodmanService(started.process, started.first_line, started.log, inner)
         return self.services[role]
 
-    async def outside(self) -> Json | None:
+    async def read_outside(self) -> Json | None:
         """CPU time of its programs that run, and its lines."""
         try:
             return {
-                "cpu": {"process": sum(map(_cpu, self.running()))},
+                "cpu": {"process": sum(map(_cpu, self.list_running()))},
                 "disk": {},
-                "network": self.lines(),
+                "network": self.read_line_counters(),
                 "exits": None,
             }
         except OSError:
@@ -105,7 +105,7 @@ def _cpu(pid: int) -> float:
     return 0.0
 
 
-def podman() -> list[str]:
+def build_podman_command() -> list[str]:
     """Podman without systemd's help; by `runc` where it is: others refuse hosts that mix versions of control groups."""
     runtime = ["--runtime", "runc"] if shutil.which("runc") else []
     return ["podman", "--cgroup-manager=cgroupfs", *runtime]
@@ -114,7 +114,7 @@ def podman() -> list[str]:
 async def _podman(*argv: str, standard_input: bytes | None = None) -> str:
     """Has podman do something; raises PlatformError with what it says when it fails."""
     process = await launch.start(
-        *podman(),
+        *build_podman_command(),
         *argv,
         also=launch.OF_PODMAN,
         stdin=asyncio.subprocess.PIPE,
@@ -148,11 +148,11 @@ async def _image(name: str) -> str:
 class PodmanPlatform:
     """Makes containers by podman."""
 
-    def attachment(self, spec: MachineSpec) -> Attachment:
+    def choose_attachment(self, spec: MachineSpec) -> Attachment:
         """By a link into its namespace."""
         return Attachment.VETH
 
-    async def missing(self, spec: MachineSpec) -> str:
+    async def explain_missing(self, spec: MachineSpec) -> str:
         """What must be installed or allowed first."""
         if shutil.which("podman") is None:
             return "Podman is not installed: `apt-get install podman`. The platform `container` works without it."
@@ -161,13 +161,13 @@ class PodmanPlatform:
         return "" if may_make_networks() else "Containers need root, for their networks."
 
     @asynccontextmanager
-    async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
+    async def start_machine(self, context: MachineContext) -> AsyncIterator[Machine]:
         """A machine for containers; all are gone when the block ends. Raises PlatformError."""
         started = time.monotonic()
         if not context.nics:
             raise PlatformError("A container needs its own network. Remove `network=user`.")
         spec = context.spec
-        facts = {"platform": NAME, "cpus": spec.cpus or 1, "memory_mib": spec.memory, "image": spec.image}
+        facts = {"platform": PODMAN_NAME, "cpus": spec.cpus or 1, "memory_mib": spec.memory, "image": spec.image}
         facts |= {"network": "bridge", "networks": addresses(context.nics), "link_mbit_per_s": spec.mbit_per_s}
         facts["podman"] = await _podman("version", "--format", "{{.Client.Version}}")
         machine = PodmanMachine(context, facts, image=await _image(spec.image))
@@ -180,7 +180,7 @@ class PodmanPlatform:
 
 
 KIND = PlatformKind(
-    name=NAME,
+    name=PODMAN_NAME,
     title="podman container",
     plural="podman containers",
     maker=PodmanPlatform(),

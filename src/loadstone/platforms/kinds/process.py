@@ -10,16 +10,16 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from loadstone.host.cores import first_cores, on_cores
+from loadstone.host.cores import list_first_cores, on_cores
 from loadstone.host.process import Readiness, begin, stop_all
-from loadstone.host.programs import resolved
+from loadstone.host.programs import resolve_command
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PROCESS, MachineSpec
 from loadstone.model.reading import Section
-from loadstone.platforms.cgroup import Group, account, make_memory_group
+from loadstone.platforms.cgroup import Group, create_account, make_memory_group
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
-from loadstone.platforms.cores import cores_taken
-from loadstone.platforms.kind import PlatformKind, own_settings
+from loadstone.platforms.cores import list_taken_cores
+from loadstone.platforms.kind import PlatformKind, get_own_settings
 from loadstone.platforms.local import LocalMachine, claim, refuse_line_speed
 
 Json = dict[str, Any]
@@ -40,7 +40,7 @@ class ProcessMachine(LocalMachine):
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a child process."""
         claim(self.services, role, self.name)
-        argv = [*self._joining(role), *self.wrapper, *resolved(command)]
+        argv = [*self._joining(role), *self.wrapper, *resolve_command(command)]
         started = await begin(argv, self.context.logs / f"{role}.log", command, readiness)
         self.services[role] = started
         self.context.journal.note_process(started.pid, role)
@@ -51,7 +51,7 @@ class ProcessMachine(LocalMachine):
         one, and that of the machine's memory.
         """
         name = re.sub("[^a-z0-9]+", "-", f"{self.name} {role}".lower())
-        group = account(self.context.journal, name, self.cores)
+        group = create_account(self.context.journal, name, self.cores)
         self.groups += [group] if group else []
         entered = [joined.joining for joined in (group, self.memory_group) if joined is not None]
         return ["sh", "-c", f'{" && ".join(entered)} && exec "$@"', "join"] if entered else []
@@ -73,26 +73,26 @@ class ProcessSettings(Section):
 class ProcessPlatform:
     """Makes processes of this machine."""
 
-    def attachment(self, spec: MachineSpec) -> Attachment:
+    def choose_attachment(self, spec: MachineSpec) -> Attachment:
         """It uses the host's own network."""
         refuse_line_speed(spec, "A process uses the host's own network")
         return Attachment.NONE
 
-    async def missing(self, spec: MachineSpec) -> str:
+    async def explain_missing(self, spec: MachineSpec) -> str:
         """Nothing, but cores that are not there."""
         try:
-            first_cores(spec.cpus or 1)
+            list_first_cores(spec.cpus or 1)
         except PlatformError as error:
             return str(error)
         return ""
 
     @asynccontextmanager
-    async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
+    async def start_machine(self, context: MachineContext) -> AsyncIterator[Machine]:
         """This machine; its services are gone when the block ends."""
         wrapper = _wrapper(context.spec)
-        cores = cores_taken(context.spec)
+        cores = list_taken_cores(context.spec)
         machine = ProcessMachine(context, {"cores": wrapper[2] if wrapper else "all"}, wrapper=wrapper, cores=cores)
-        limit_mib = own_settings(context.spec, ProcessSettings).memory_limit
+        limit_mib = get_own_settings(context.spec, ProcessSettings).memory_limit
         if limit_mib:
             machine.memory_group = make_memory_group(context.journal, f"{context.name}-memory", limit_mib)
             machine.groups.append(machine.memory_group)
@@ -108,7 +108,7 @@ def _wrapper(spec: MachineSpec) -> list[str]:
     """Keeps commands on the declared cores: those named, or the first so many."""
     if spec.pin is not None:
         return on_cores(spec.pin)
-    return ["taskset", "--cpu-list", first_cores(spec.cpus)] if spec.cpus else []
+    return ["taskset", "--cpu-list", list_first_cores(spec.cpus)] if spec.cpus else []
 
 
 KIND = PlatformKind(

@@ -7,20 +7,28 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from loadstone.host.cores import core_list
+from loadstone.host.cores import read_core_list
 from loadstone.host.numa import find_nodes
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MachineSpec, NetworkKind
 from loadstone.platforms.contract import Attachment, Machine, MachineContext
 from loadstone.platforms.fabric import may_make_networks
-from loadstone.platforms.kind import OWN_LINES, PlatformKind, own_settings
+from loadstone.platforms.kind import OWN_LINES, PlatformKind, get_own_settings
 from loadstone.platforms.local import refuse_line_speed
-from loadstone.platforms.vm.accelerator import found_accelerator
+from loadstone.platforms.vm.accelerator import detect_accelerator
 from loadstone.platforms.vm.command import QEMU, Layout
 from loadstone.platforms.vm.conflicts import find_conflict, find_lack, list_bridge_settings, may_use_vhost
 from loadstone.platforms.vm.devices import choose_disk_format
-from loadstone.platforms.vm.image import Image, disk_mib, disk_of, image, raw_disk, unknown_image, write_device
-from loadstone.platforms.vm.machine import short, virtual_machine
+from loadstone.platforms.vm.image import (
+    Image,
+    compute_disk_mib,
+    create_disk,
+    explain_unknown_image,
+    get_image,
+    write_device,
+    write_raw_disk,
+)
+from loadstone.platforms.vm.machine import shorten_sockets, start_virtual_machine
 from loadstone.platforms.vm.passed_card import take_card
 from loadstone.platforms.vm.settings import USER_MODE, DiskFormat, Nic, Vhost, VmSettings
 
@@ -28,7 +36,7 @@ from loadstone.platforms.vm.settings import USER_MODE, DiskFormat, Nic, Vhost, V
 class VmPlatform:
     """Makes virtual machines."""
 
-    def attachment(self, spec: MachineSpec) -> Attachment:
+    def choose_attachment(self, spec: MachineSpec) -> Attachment:
         """Returns a tap where this user may create one and the settings permit it; a user-mode network else."""
         is_plain = spec.network is NetworkKind.AUTO and spec.mbit_per_s is None and not list_bridge_settings(spec)
         if spec.network is NetworkKind.USER or (is_plain and not may_make_networks()):
@@ -36,23 +44,23 @@ class VmPlatform:
             return Attachment.NONE
         return Attachment.TAP
 
-    async def missing(self, spec: MachineSpec) -> str:
+    async def explain_missing(self, spec: MachineSpec) -> str:
         """Returns what must be installed first, or which settings do not fit."""
         needs = {QEMU: "qemu-system-x86", "qemu-img": "qemu-utils", "cpio": "cpio", "nsenter": "util-linux"}
         absent = [package for tool, package in needs.items() if shutil.which(tool) is None]
         if absent:
             return f"Virtual machines need {', '.join(absent)}: `apt-get install {' '.join(absent)}`."
-        return unknown_image(spec.image) or find_conflict(spec) or find_lack(spec)
+        return explain_unknown_image(spec.image) or find_conflict(spec) or find_lack(spec)
 
     @asynccontextmanager
-    async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
+    async def start_machine(self, context: MachineContext) -> AsyncIterator[Machine]:
         """Starts a virtual machine, which ends with the block."""
         spec = context.spec
-        settings = own_settings(spec, VmSettings)
-        built = await asyncio.to_thread(image, spec.image, settings.kernel)
-        accelerator = (await found_accelerator(settings.accelerator)).accelerator
+        settings = get_own_settings(spec, VmSettings)
+        built = await asyncio.to_thread(get_image, spec.image, settings.kernel)
+        accelerator = (await detect_accelerator(settings.accelerator)).accelerator
         disk = await asyncio.to_thread(_build_disk, built, spec, context.journal.folder / context.name)
-        sockets = short(context.journal, context.name, context.logs / f"{context.name}-console.log")
+        sockets = shorten_sockets(context.journal, context.name, context.logs / f"{context.name}-console.log")
         layout = Layout(
             name=context.name,
             spec=spec,
@@ -67,7 +75,7 @@ class VmPlatform:
         try:
             async with (
                 take_card(context.journal, settings) as card,
-                virtual_machine(context, replace(layout, passed=card)) as machine,
+                start_virtual_machine(context, replace(layout, passed=card)) as machine,
             ):
                 yield machine
         finally:
@@ -79,16 +87,16 @@ class VmPlatform:
 
 def _build_disk(built: Image, spec: MachineSpec, into: Path) -> Path | None:
     """Builds the machine's disk: an overlay, a plain file, or a block device. Raises PlatformError."""
-    settings = own_settings(spec, VmSettings)
+    settings = get_own_settings(spec, VmSettings)
     if settings.device:
         device = Path(settings.device)
         write_device(built, spec.disk, device)
         return device
     if choose_disk_format(settings) is DiskFormat.QCOW2:
-        return disk_of(built, spec, into.with_name(f"{into.name}.qcow2"))
-    size_mib = disk_mib(built, spec.disk)
+        return create_disk(built, spec, into.with_name(f"{into.name}.qcow2"))
+    size_mib = compute_disk_mib(built, spec.disk)
     plain = into.with_name(f"{into.name}.raw")
-    raw_disk(built, size_mib, plain)
+    write_raw_disk(built, size_mib, plain)
     return plain
 
 
@@ -101,7 +109,7 @@ def _nodes(spec: MachineSpec, settings: VmSettings) -> tuple[int, ...]:
     """Returns the nodes that the machine's memory is bound to. Raises PlatformError where the kernel lists none."""
     if not settings.bind_memory or spec.pin is None:
         return ()
-    nodes = find_nodes(core_list(spec.pin))
+    nodes = find_nodes(read_core_list(spec.pin))
     if not nodes:
         raise PlatformError("This host lists no NUMA nodes, so memory cannot be bound. Remove `bind_memory`.")
     return nodes

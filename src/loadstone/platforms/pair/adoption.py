@@ -35,7 +35,7 @@ async def adopt_machine(
         lose_store=lose_store,
         sides_made=max(2, sides_made),
     )
-    conversation.hear = machine.hear
+    conversation.hear = machine.on_event
     with suppress(PlatformError, TimeoutError):
         connecting = conversation.connect(sides[0].layout.nic.address, AGENT_PORT)
         await asyncio.wait_for(connecting, GUEST_TIMEOUT_S)

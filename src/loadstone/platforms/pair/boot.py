@@ -9,9 +9,9 @@ from loadstone.platforms.pair.command import Mode, SideFiles
 from loadstone.platforms.pair.local_side import PairSide
 from loadstone.platforms.pair.saved import copy_saved, keep_saved, pair_key
 from loadstone.platforms.pair.side import Side
-from loadstone.platforms.vm.image import raw_disk
+from loadstone.platforms.vm.image import write_raw_disk
 from loadstone.platforms.vm.kernel import run_tool
-from loadstone.platforms.vm.machine import last_words
+from loadstone.platforms.vm.machine import read_last_output
 
 PAIR_BOOT_TIMEOUT_S = 120.0
 """Longest time to boot; instructions are counted, and other load may be on the host."""
@@ -28,7 +28,7 @@ async def boot(first: PairSide, is_cold: bool = False) -> None:
     """
     layout, disk = first.layout, SideFiles(first.files.folder, BOOTED).disk
     if layout.disk.mib and not disk.is_file():
-        await asyncio.to_thread(raw_disk, layout.image, layout.disk.mib, disk)
+        await asyncio.to_thread(write_raw_disk, layout.image, layout.disk.mib, disk)
     key = await asyncio.to_thread(pair_key, layout) if layout.is_restorable and not is_cold else ""
     first.started = await asyncio.to_thread(copy_saved, key, first.files.state) if key else "booted"
     if first.started.startswith("booted"):
@@ -66,4 +66,4 @@ async def _until_ready(side: PairSide) -> None:
             return
         await asyncio.sleep(PAIR_POLL_INTERVAL_S)
     why = "did not come up" if side.pid else "ended instead of coming up"
-    raise PlatformError(f"The machine {side.layout.name} {why}: {last_words(side.console, side.console)}")
+    raise PlatformError(f"The machine {side.layout.name} {why}: {read_last_output(side.console, side.console)}")

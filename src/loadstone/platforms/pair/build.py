@@ -6,11 +6,11 @@ from functools import cache
 from pathlib import Path
 
 from loadstone.host import launch
-from loadstone.host.cache import cache_folder
+from loadstone.host.cache import find_cache_folder
 from loadstone.platforms.vm.command import QEMU
 from loadstone.platforms.vm.host_identity import build_of_qemu
 
-VERSION = "7.2.22"
+QEMU_VERSION = "7.2.22"
 """Of Debian 12. The log's format and the layout of `ReplayState` were read and tried there; later versions were seen to
 stop in the midst of a replay."""
 SUPPORTED_QEMU_DIGESTS = frozenset({"1493008ba0036014c727bb23bbe2f399135867e9b5c4fe288ef2b4b816f46b0c"})
@@ -19,16 +19,16 @@ QEMU_VERSION_TIMEOUT_S = 10.0
 
 
 @cache
-def unfit_qemu() -> str:
+def explain_unfit_qemu() -> str:
     """Why this QEMU is refused, with the remedy; empty when it is not, or must first show that it replays."""
     try:
         output = launch.run([QEMU, "--version"], timeout=QEMU_VERSION_TIMEOUT_S, check=True).stdout
     except (OSError, subprocess.SubprocessError) as error:
         return f"`{QEMU} --version` does not answer: {error}."
-    if f"version {VERSION} " in output:
+    if f"version {QEMU_VERSION} " in output:
         return ""
     first_line = output.partition("\n")[0]
-    return f"Pairs work with QEMU {VERSION} of Debian 12 (package qemu-system-x86); this is `{first_line}`."
+    return f"Pairs work with QEMU {QEMU_VERSION} of Debian 12 (package qemu-system-x86); this is `{first_line}`."
 
 
 def is_known_build() -> bool:
@@ -49,4 +49,4 @@ def _shown() -> set[str]:
 
 
 def _file() -> Path:
-    return cache_folder() / "pair-builds.json"
+    return find_cache_folder() / "pair-builds.json"

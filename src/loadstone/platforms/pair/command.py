@@ -11,9 +11,9 @@ from enum import Enum
 from pathlib import Path
 
 from loadstone.platforms.fabric import NetworkInterface
-from loadstone.platforms.pair.disk import NO_DISK, PairDisk, agent_words, qemu_words
+from loadstone.platforms.pair.disk import NO_PAIR_DISK, PairDisk, build_agent_options, build_qemu_options
 from loadstone.platforms.subnets import PREFIX
-from loadstone.platforms.vm.command import QEMU, module_word
+from loadstone.platforms.vm.command import QEMU, build_module_argument
 from loadstone.platforms.vm.image import Image
 
 AGENT_PORT = 9
@@ -115,7 +115,7 @@ class SideFiles:
         """The folder that sides of one host share: who serves, and their disk where it is one."""
         return self.folder / "store"
 
-    def for_side(self, name: str) -> "SideFiles":
+    def with_side(self, name: str) -> "SideFiles":
         """Those of another side in the same place."""
         return replace(self, name=name)
 
@@ -143,7 +143,7 @@ class PairLayout:
     nic: NetworkInterface
     is_locked: bool = False
     """Whether its memory is kept from being swapped out."""
-    disk: PairDisk = NO_DISK
+    disk: PairDisk = NO_PAIR_DISK
     remote: RemotePeer | None = None
     """None where both sides are on one host."""
     is_cold: bool = False
@@ -161,7 +161,9 @@ class PairLayout:
         return not self.is_cold
 
 
-def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state: int | None = None) -> list[str]:
+def build_qemu_command(
+    layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state: int | None = None
+) -> list[str]:
     """The words. `state` is a file that is open as this number: what the machine begins with."""
     counting = f"shift={SHIFT},sleep=on" + (f",rr={mode.value},rrfile={files.memory}" if mode.is_logged else "")
     argv = [QEMU, "-name", f"{layout.name}-{files.name}", "-nodefaults", "-no-user-config", "-display", "none"]
@@ -170,12 +172,19 @@ def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state:
     argv += ["-global", "migration.store-global-state=off", "-global", "migration.announce-rounds=0"]
     argv += ["-smp", "1", "-m", f"{layout.memory_mib}M"]
     argv += ["-overcommit", f"mem-lock={'on' if layout.is_locked and mode is not Mode.NONE else 'off'}"]
-    argv += ["-kernel", str(layout.image.kernel), "-initrd", str(layout.image.initial), "-append", kernel_line(layout)]
+    argv += [
+        "-kernel",
+        str(layout.image.kernel),
+        "-initrd",
+        str(layout.image.initial),
+        "-append",
+        build_kernel_line(layout),
+    ]
     argv += ["-chardev", f"file,id=console,path={console}", "-device", "isa-serial,chardev=console"]
     argv += ["-chardev", f"socket,id=qmp,path={files.qmp},server=on,wait=off", "-mon", "chardev=qmp,mode=control"]
     argv += _network(layout, files, is_heard=mode is not Mode.NONE)
     if layout.disk.mib:
-        argv += qemu_words(layout.disk, files.disk, files.disk_socket, is_logged=mode is not Mode.NONE)
+        argv += build_qemu_options(layout.disk, files.disk, files.disk_socket, is_logged=mode is not Mode.NONE)
     return argv if state is None else [*argv, "-incoming", f"fd:{state}"]
 
 
@@ -193,19 +202,19 @@ def _network(layout: PairLayout, files: SideFiles, is_heard: bool) -> list[str]:
     ]
 
 
-def kernel_line(layout: PairLayout) -> str:
+def build_kernel_line(layout: PairLayout) -> str:
     """The kernel's command line, the machine's address in it: nothing can be told it before it runs."""
     nic = layout.nic
     network = f"loadstone.network={nic.mac},{nic.address}/{PREFIX},{nic.host},{AGENT_PORT}"
-    return f"console=ttyS0 panic=-1 quiet {QUIET} {network}{module_word(layout.image)}"
+    return f"console=ttyS0 panic=-1 quiet {QUIET} {network}{build_module_argument(layout.image)}"
 
 
-def agent(program: str, layout: PairLayout, files: SideFiles, tap: str, follow: str | None) -> list[str]:
+def build_agent_command(program: str, layout: PairLayout, files: SideFiles, tap: str, follow: str | None) -> list[str]:
     """The words of the agent beside a machine; one that follows is told its primary's address."""
     argv = [program, "agent", "--name", files.name, "--memory", str(files.memory)]
     argv += ["--inlet", str(files.inlet), "--outlet", str(files.outlet), "--tap", tap, "--mac", layout.nic.mac]
     if layout.disk.mib:
-        argv += agent_words(layout.disk, files.disk, files.disk_socket)
+        argv += build_agent_options(layout.disk, files.disk, files.disk_socket)
     argv += (
         ["--store", str(files.store)] if layout.remote is None else _remote_options(layout.remote, layout.nic.namespace)
     )
@@ -224,15 +233,15 @@ def list_control_options(layout: PairLayout, files: SideFiles) -> list[str]:
 
 def _remote_options(remote: RemotePeer, namespace: str) -> list[str]:
     """The agent stays in its host's own network, and has the tap that is in the testbed's."""
-    argv = ["--witness", remote.witness, "--listen", f"{remote.address}:0", "--tap-in", namespace_file(namespace)]
-    return [*argv, *credential_options(remote.certificate, remote.key, remote.authority)]
+    argv = ["--witness", remote.witness, "--listen", f"{remote.address}:0", "--tap-in", find_namespace_file(namespace)]
+    return [*argv, *build_credential_options(remote.certificate, remote.key, remote.authority)]
 
 
-def credential_options(certificate: Path, key: Path, authority: Path) -> list[str]:
+def build_credential_options(certificate: Path, key: Path, authority: Path) -> list[str]:
     """What a program that leaves its host proves who it is with."""
     return ["--certificate", str(certificate), "--key", str(key), "--authority", str(authority)]
 
 
-def namespace_file(name: str) -> str:
+def find_namespace_file(name: str) -> str:
     """Where a network namespace is entered (ip-netns(8))."""
     return f"/run/netns/{name}"

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from loadstone.host import launch
 from loadstone.model.errors import LoadstoneError, PlatformError, UsageError
-from loadstone.platforms.journal import is_locked, private_folder
+from loadstone.platforms.journal import is_locked, make_private_folder
 from loadstone.platforms.pair.record import PairRecord, read_pair
 
 Json = dict[str, Any]
@@ -56,7 +56,7 @@ def require_name(name: str) -> str:
 
 def place_of(name: str, ending: str) -> Path:
     """A file of that pair, in the folder of all pairs."""
-    folder = private_folder() / "pairs"
+    folder = make_private_folder() / "pairs"
     folder.mkdir(exist_ok=True)
     return folder / f"{name}.{ending}"
 
@@ -86,7 +86,7 @@ def forget(name: str) -> None:
         place_of(name, ending).unlink(missing_ok=True)
 
 
-def known() -> list[str]:
+def list_known() -> list[str]:
     """Names of all pairs that were created here and not ended by a command."""
     folder = place_of("", "json").parent
     return sorted({path.stem for ending in ("json", "logs", "sock") for path in folder.glob(f"*.{ending}")})
@@ -130,7 +130,7 @@ def _has_locked(file: IO[str]) -> bool:
 
 
 @asynccontextmanager
-async def listening(name: str, obey: Obey) -> AsyncIterator[None]:
+async def listen_for_orders(name: str, obey: Obey) -> AsyncIterator[None]:
     """Does what others ask while the block runs."""
     path = place_of(name, "sock")
 
@@ -203,7 +203,7 @@ def explain_absence(name: str) -> PlatformError:
             f"The pair `{name}` has ended: its machine ended, or no command came within its lease. "
             "`loadstone pair clean` removes what is left of it."
         )
-    running = ", ".join(pair for pair in known() if state_of(pair) is not PairState.ENDED) or "none"
+    running = ", ".join(pair for pair in list_known() if state_of(pair) is not PairState.ENDED) or "none"
     remedy = f"`loadstone pair create {name}` creates it. Running pairs: {running}."
     return PlatformError(f"No pair `{name}` is running here. {remedy}")
 
@@ -214,13 +214,13 @@ def _last_words(name: str) -> str:
     return "it wrote nothing"
 
 
-async def statuses(takes_over: bool = False) -> list[Json]:
+async def read_statuses(takes_over: bool = False) -> list[Json]:
     """How all pairs are that are kept; those whose keeper is just going are left out. Those without a keeper get
     another one where that is wanted.
     """
     wanted = (PairState.WITH_KEEPER, PairState.WITHOUT_KEEPER) if takes_over else (PairState.WITH_KEEPER,)
     all_statuses = []
-    for name in known():
+    for name in list_known():
         with contextlib.suppress(PlatformError):
             if state_of(name) in wanted:
                 all_statuses.append(await ask(name, "status"))

@@ -68,7 +68,7 @@ class PairSettings(RestorableSettings):
         return LEASE_UNIT_S * self.lease
 
 
-def idle_settings(has_disk: bool, settings: PairSettings) -> str:
+def describe_idle_settings(has_disk: bool, settings: PairSettings) -> str:
     """What was said of a disk and means nothing for this one; empty where all of it does."""
     if settings.disks is Disks.SHARED and not has_disk:
         return "A shared disk requires a size, such as `disk=64`."
@@ -107,11 +107,11 @@ class PairDisk:
         return f"shared by both sides; what is read {way}" if self.is_shared else "a replica on each side"
 
 
-NO_DISK = PairDisk()
+NO_PAIR_DISK = PairDisk()
 """Of a pair that keeps nothing."""
 
 
-def qemu_words(disk: PairDisk, file: Path, socket: Path, is_logged: bool) -> list[str]:
+def build_qemu_options(disk: PairDisk, file: Path, socket: Path, is_logged: bool) -> list[str]:
     """One disk. The log has when each request was done, the agent what the disk holds. A request that failed is the
     guest's to hear of: a machine that stops cannot be told from one that was stopped.
     """
@@ -126,7 +126,7 @@ def qemu_words(disk: PairDisk, file: Path, socket: Path, is_logged: bool) -> lis
     return [*argv, "-device", f"virtio-blk-pci,drive=disk,queue-size={REQUESTS},{geometry},{errors}"]
 
 
-def agent_words(disk: PairDisk, file: Path, socket: Path) -> list[str]:
+def build_agent_options(disk: PairDisk, file: Path, socket: Path) -> list[str]:
     """What the agent is told of it."""
     argv = ["--disk", str(file), "--disk-socket", str(socket)]
     return [*argv, "--shared", "--reads", disk.reads] if disk.is_shared else argv

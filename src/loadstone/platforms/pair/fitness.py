@@ -8,14 +8,14 @@ from pathlib import Path
 
 import psutil
 
-from loadstone.platforms.pair.build import unfit_qemu
+from loadstone.platforms.pair.build import explain_unfit_qemu
 
-MIB = 1 << 20
+FITNESS_MIB = 1 << 20
 BESIDE_MIB = 450
 """What a side needs besides its machine's memory: QEMU itself, translated code, both rings of the log, its agent. Sides
 of 192 and of 512 MiB took 260 to 400 MiB more, the most after failovers.
 """
-MOST_PAIRS = 4
+MOST_PAIRS_A_CORE = 4
 """Pairs on a host beyond which VMware's best practices warn (docs/fault-tolerance.md)."""
 LEAST_LINK_MBIT_PER_S = 1000
 """Speed of the link between both sides that VMware's best practices advise."""
@@ -37,10 +37,10 @@ class FitnessFinding:
     """Whether there is no pair without it."""
 
 
-def findings(memory_mib: int, sides: int) -> list[FitnessFinding]:
+def examine_host(memory_mib: int, sides: int) -> list[FitnessFinding]:
     """What this host offers to so many sides of a pair with so much memory."""
-    unfit = unfit_qemu()
-    wanted_mib, free_mib = sides * (memory_mib + BESIDE_MIB), psutil.virtual_memory().available // MIB
+    unfit = explain_unfit_qemu()
+    wanted_mib, free_mib = sides * (memory_mib + BESIDE_MIB), psutil.virtual_memory().available // FITNESS_MIB
     cores, busy_pct = len(os.sched_getaffinity(0)), psutil.cpu_percent(CLOCK_SAMPLE_INTERVAL_S)
     free_cores = cores * (1 - busy_pct / 100)
     others = sum(
@@ -61,15 +61,15 @@ def findings(memory_mib: int, sides: int) -> list[FitnessFinding]:
         ),
         FitnessFinding(
             "other pairs",
-            f"{others // 2} here; more than {MOST_PAIRS} on a host disturb each other",
-            others // 2 < MOST_PAIRS,
+            f"{others // 2} here; more than {MOST_PAIRS_A_CORE} on a host disturb each other",
+            others // 2 < MOST_PAIRS_A_CORE,
             False,
         ),
-        *unlike(models(), read_clocks_mhz()),
+        *find_unlike(read_processor_models(), read_clocks_mhz()),
     ]
 
 
-def refusal(checks: list[FitnessFinding]) -> str:
+def explain_refusal(checks: list[FitnessFinding]) -> str:
     """Why there can be none; empty where there can."""
     return "; ".join(f"{check.matter}: {check.detail}" for check in checks if check.is_needed and not check.is_fit)
 
@@ -103,13 +103,13 @@ def find_slow_links(mbit_per_s: Mapping[str, int]) -> list[FitnessFinding]:
     return [FitnessFinding("links", text, False, False)] if slow else []
 
 
-def models() -> list[str]:
+def read_processor_models() -> list[str]:
     """Model of each processor, as the kernel names it."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     return [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
 
 
-def unlike(names: Sequence[str], clocks_mhz: Sequence[float]) -> list[FitnessFinding]:
+def find_unlike(names: Sequence[str], clocks_mhz: Sequence[float]) -> list[FitnessFinding]:
     """What had better be alike where both sides may run, and is not."""
     differences = []
     if len(set(names)) > 1:

@@ -5,7 +5,7 @@ import time
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
-from loadstone.platforms.pair.build import VERSION
+from loadstone.platforms.pair.build import QEMU_VERSION
 from loadstone.platforms.pair.machine import PairMachine
 
 EXCHANGES = 50
@@ -26,12 +26,12 @@ async def pass_gate(machine: PairMachine, build: str) -> None:
         follower = machine.follower
         assert follower is not None
         await machine.fail(FaultKind.KILL_PRIMARY)
-        await follower.event("live", within_s=LIVE_S)
+        await follower.wait_event("live", within_s=LIVE_S)
         await machine.protect()
         await _both_do_the_same(machine)
     except PlatformError as error:
         raise PlatformError(
-            f"This build of QEMU {VERSION} ({build[:12]}) does not replay its record, so it cannot run a "
+            f"This build of QEMU {QEMU_VERSION} ({build[:12]}) does not replay its record, so it cannot run a "
             f"pair: {error} Debian 12's package qemu-system-x86 works."
         ) from None
 

@@ -8,9 +8,9 @@ from typing import Any
 from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
 from loadstone.platforms.pair.control import remember
-from loadstone.platforms.pair.fitness import findings, refusal
+from loadstone.platforms.pair.fitness import examine_host, explain_refusal
 from loadstone.platforms.pair.record import PairRecord
-from loadstone.platforms.pair.status import StatusWatch, events_of
+from loadstone.platforms.pair.status import StatusWatch, list_events
 
 Json = dict[str, Any]
 READING = ("status", "events")
@@ -45,7 +45,7 @@ class Keeper:
             case "status":
                 return self.watch.read()
             case "events":
-                return events_of(self.watch.machine)
+                return list_events(self.watch.machine)
             case "fail":
                 return await self.watch.machine.fail(FaultKind(details["fault"]))
             case _:
@@ -57,7 +57,7 @@ class Keeper:
         if machine.is_protected:
             return {"paused_s": None}
         is_here = self.record.fleet is None  # else the secondary is on another host
-        if is_here and (why := refusal(findings(machine.layout.spec.memory, 1))):
+        if is_here and (why := explain_refusal(examine_host(machine.layout.spec.memory, 1))):
             raise PlatformError(f"A secondary is not possible here: {why}")
         self._remember(may_be_kept=True)
         return {"paused_s": await machine.protect()}

@@ -10,7 +10,7 @@ from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PUBLIC
 from loadstone.platforms.contract import MachineContext
 from loadstone.platforms.journal import adopt_journal, undo
-from loadstone.platforms.kind import own_settings
+from loadstone.platforms.kind import get_own_settings
 from loadstone.platforms.pair.adoption import adopt_machine
 from loadstone.platforms.pair.boot import BOOTED, boot, hand_out
 from loadstone.platforms.pair.command import PairLayout, SideFiles
@@ -18,12 +18,12 @@ from loadstone.platforms.pair.control import explain_absence
 from loadstone.platforms.pair.disk import PairDisk, PairSettings
 from loadstone.platforms.pair.fitness import may_lock_memory
 from loadstone.platforms.pair.local_side import PairSide
-from loadstone.platforms.pair.machine import PairMachine, goes_on
+from loadstone.platforms.pair.machine import PairMachine, run_until_stopped
 from loadstone.platforms.pair.record import PairRecord, SideRecord, read_number, read_sides
 from loadstone.platforms.pair.side import Side
-from loadstone.platforms.registry import described, read_machine
+from loadstone.platforms.registry import describe_machine, read_machine
 from loadstone.platforms.vm.command import Layout, Sockets
-from loadstone.platforms.vm.image import disk_mib, image
+from loadstone.platforms.vm.image import compute_disk_mib, get_image
 from loadstone.platforms.vm.settings import Accelerator
 
 
@@ -46,7 +46,7 @@ class LocalSides:
 
     def make_side(self, name: str, tap: str) -> PairSide:
         """A side, not started yet."""
-        files = side_files(self.layout, self.folder, name)
+        files = build_side_files(self.layout, self.folder, name)
         return PairSide(self.layout, files, tap, journal=self.context.journal, logs=self.context.logs)
 
     def make_secondary(self, name: str, primary: Side) -> PairSide:
@@ -94,8 +94,8 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
     """Boots a machine, and goes on with it on two sides of this host. Raises PlatformError."""
     local = LocalSides(context, layout)
     local.store.mkdir(parents=True)
-    async with goes_on(context, guest, local.boot_both, local.make_secondary, local.lose_store) as machine:
-        if layout.is_protected and own_settings(context.spec, PairSettings).restart:
+    async with run_until_stopped(context, guest, local.boot_both, local.make_secondary, local.lose_store) as machine:
+        if layout.is_protected and get_own_settings(context.spec, PairSettings).restart:
             machine.boot_again = local.boot_again
         yield machine
 
@@ -111,9 +111,9 @@ async def adopt_pair(record: PairRecord) -> AsyncIterator[PairMachine]:
         except OSError:
             raise explain_absence(record.name) from None
         spec, nics = read_machine(record.machine), {PUBLIC: record.nic}
-        context = MachineContext(record.name, spec, record.logs, journal, nics, described(spec))
+        context = MachineContext(record.name, spec, record.logs, journal, nics, describe_machine(spec))
         guest = await describe_guest(context)
-        machine = await _adopted(LocalSides(context, layout_of(context, guest)), guest)
+        machine = await _adopted(LocalSides(context, build_pair_layout(context, guest)), guest)
         machine.may_be_kept = record.may_be_kept
         try:
             yield machine
@@ -134,25 +134,25 @@ async def _adopted(local: LocalSides, guest: Layout) -> PairMachine:
 
 async def describe_guest(context: MachineContext) -> Layout:
     """Returns what users are told of the machine. Raises PlatformError where there is no image for it."""
-    built = await asyncio.to_thread(image, context.spec.image)
+    built = await asyncio.to_thread(get_image, context.spec.image)
     console = context.logs / f"{context.name}-a-console.log"
     nowhere = Sockets(context.journal.folder, context.journal.folder, console)
     return Layout(context.name, context.spec, Accelerator.TCG, built, nowhere, tuple(context.nics.values()))
 
 
-def side_files(layout: PairLayout, folder: Path, name: str) -> SideFiles:
+def build_side_files(layout: PairLayout, folder: Path, name: str) -> SideFiles:
     """Where a side has what."""
     files = SideFiles(folder, name)
     return replace(files, shared_disk=files.store / "disk") if layout.disk.is_shared else files
 
 
-def layout_of(context: MachineContext, guest: Layout) -> PairLayout:
+def build_pair_layout(context: MachineContext, guest: Layout) -> PairLayout:
     """What both sides are made from. Raises PlatformError for what a pair cannot have."""
     if len(context.nics) != 1:
         raise PlatformError(f"{context.name} has {len(context.nics)} networks, but a pair has one.")
     (nic,) = context.nics.values()
-    settings = own_settings(guest.spec, PairSettings)
-    disk = PairDisk(disk_mib(guest.image, guest.spec.disk), settings.disks, settings.reads)
+    settings = get_own_settings(guest.spec, PairSettings)
+    disk = PairDisk(compute_disk_mib(guest.image, guest.spec.disk), settings.disks, settings.reads)
     return PairLayout(
         context.name,
         guest.spec.memory,

@@ -14,12 +14,18 @@ from qemu.qmp import ExecuteError, QMPClient, QMPError
 
 from loadstone.host import launch
 from loadstone.host.adopted import AdoptedProcess
-from loadstone.host.programs import pair, preload
+from loadstone.host.programs import find_preload, pair
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.failing import send
 from loadstone.platforms.interfaces import line_counters
 from loadstone.platforms.journal import ResourceJournal
-from loadstone.platforms.pair.command import Mode, agent, list_control_options, namespace_file, qemu
+from loadstone.platforms.pair.command import (
+    Mode,
+    build_agent_command,
+    build_qemu_command,
+    find_namespace_file,
+    list_control_options,
+)
 from loadstone.platforms.pair.lines import AgentLine, open_monitor
 from loadstone.platforms.pair.record import ProcessRecord, SideRecord
 from loadstone.platforms.pair.side import SIDE_READY_TIMEOUT_S, STATE_SAVE_TIMEOUT_S, Side
@@ -87,8 +93,10 @@ class PairSide(Side):
 
     async def start_agent(self, follow: str | None) -> None:
         """Starts it; in the namespace of the machine's network, where the other agent is there too."""
-        inside = [] if self.layout.remote else ["nsenter", f"--net={namespace_file(self.layout.nic.namespace)}"]
-        argv = agent(pair(), self.layout, self.files, self.tap, follow) + list_control_options(self.layout, self.files)
+        inside = [] if self.layout.remote else ["nsenter", f"--net={find_namespace_file(self.layout.nic.namespace)}"]
+        argv = build_agent_command(pair(), self.layout, self.files, self.tap, follow) + list_control_options(
+            self.layout, self.files
+        )
         self._guard = os.pipe()
         # While it lives without a keeper, its files and networks are nobody's to clear up.
         held = (self._guard[1], self.journal.lock) if self.layout.lease_s else (self._guard[1],)
@@ -105,7 +113,7 @@ class PairSide(Side):
         self.journal.note_process(self.agent.pid, f"agent {self.files.name} of the pair {self.layout.name}")
         self._write_record()
         self._reading = asyncio.create_task(self._read())
-        await self.event("ready")
+        await self.wait_event("ready")
 
     async def adopt(self, record: SideRecord) -> bool:
         """Takes over the processes of a side whose keeper is gone; whether its agent runs. All that it has reported is
@@ -128,11 +136,13 @@ class PairSide(Side):
     async def start_machine(self, mode: Mode, has_state: bool) -> None:
         """Starts QEMU, which is given the state as a file that is open."""
         opened = os.open(self.files.state, os.O_RDONLY) if has_state else None
-        loaded = {} if not mode.is_logged else {"LD_PRELOAD": preload(), PAIR_MEMORY_VARIABLE: str(self.files.memory)}
+        loaded = (
+            {} if not mode.is_logged else {"LD_PRELOAD": find_preload(), PAIR_MEMORY_VARIABLE: str(self.files.memory)}
+        )
         try:
             with self._log("qemu").open("wb") as log:
                 self.machine = await self._launch(
-                    *qemu(self.layout, mode, self.files, self.console, opened),
+                    *build_qemu_command(self.layout, mode, self.files, self.console, opened),
                     extra=loaded,
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=log,
@@ -204,9 +214,9 @@ class PairSide(Side):
         """To those that are there."""
         send([self.processes[kind] for kind in whom if kind in self.processes], number)
 
-    async def outside(self) -> Json | None:
+    async def read_outside(self) -> Json | None:
         """As the kernel counts QEMU's process, and the tap that its agent has."""
-        seen = await usage.outside(self.pid, self.qmp, {}, {}) if self.qmp is not None and self.pid else None
+        seen = await usage.read_outside(self.pid, self.qmp, {}, {}) if self.qmp is not None and self.pid else None
         return None if seen is None else seen | {"network": self._lines()}
 
     def _lines(self) -> dict[str, dict[str, int]]:
@@ -223,7 +233,7 @@ class PairSide(Side):
         """Where it is there."""
         file.unlink(missing_ok=True)
 
-    async def said(self) -> str:
+    async def describe_log_end(self) -> str:
         """As it stands, and how QEMU ended where it has."""
         end = ""
         if self.machine is not None:

@@ -15,7 +15,7 @@ from loadstone.model.records.manifest import HELD_CURVE
 from loadstone.model.records.pair_status import READS_IN_LOG
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import MachineContext, MachineStatus
-from loadstone.platforms.pair.build import VERSION
+from loadstone.platforms.pair.build import QEMU_VERSION
 from loadstone.platforms.pair.command import AGENT_PORT
 from loadstone.platforms.pair.measured import read_figures
 from loadstone.platforms.pair.protection import protect_new, protect_running, start_alone
@@ -163,7 +163,7 @@ class PairMachine(Guest):
             primary, follower = self.serving, self.follower
             seen = len(primary.events)
             await primary.order("unprotect")
-            await primary.event("alone", after=seen)
+            await primary.wait_event("alone", after=seen)
             if follower is not None:
                 await follower.end()
 
@@ -178,7 +178,7 @@ class PairMachine(Guest):
                     f"The pair {self.name} is not protected, so no side can take over from its primary."
                 )
             await primary.signal(signal.SIGKILL, "machine")  # its agent tells the other at once
-            await follower.event("live")
+            await follower.wait_event("live")
         return await self.protect()
 
     @property
@@ -200,7 +200,7 @@ class PairMachine(Guest):
             for side in gone:
                 await side.end()
             await protect_new(*self.sides)
-            self.agent = Agent(self.hear)
+            self.agent = Agent(self.on_event)
             await self.agent.connect(self.address, AGENT_PORT)
             await self.renew()
             if self.serving.layout.disk.mib:
@@ -265,7 +265,7 @@ class PairMachine(Guest):
 
     async def read_clock(self) -> None:
         """Reads how far the guest's clock is off, and corrects a small lag. Raises PlatformError."""
-        clock = await self.agent.clock()
+        clock = await self.agent.compare_clock()
         self.facts["clock"], self.clock_ahead_s = clock, clock["ahead_s"]
         lag_s = -clock["ahead_s"]
         self.guest_lag_s = self.clock_corrected_s + lag_s
@@ -295,11 +295,11 @@ class PairMachine(Guest):
         """It has an address of its own."""
         raise PlatformError(f"{self.name} has its own network; use port {port} there.")
 
-    async def outside(self) -> Json | None:
+    async def read_outside(self) -> Json | None:
         """What the machine that serves costs the host; what its agent measured goes to its facts."""
         if self.serving.layout.is_protected:
-            self.facts |= disclosed(self.serving.metrics)
-        return await self.serving.outside()
+            self.facts |= disclose_metrics(self.serving.metrics)
+        return await self.serving.read_outside()
 
     @property
     def reports_status(self) -> bool:
@@ -328,7 +328,7 @@ async def _kill_agents(*sides: Side) -> None:
 
 
 @asynccontextmanager
-async def goes_on(
+async def run_until_stopped(
     context: MachineContext,
     guest: Layout,
     booted: Callable[[], Awaitable[list[Side]]],
@@ -350,15 +350,15 @@ async def goes_on(
         machine = PairMachine(
             context, guest, conversation, sides=sides, make_secondary=secondary, lose_store=lose_store
         )
-        conversation.hear = machine.hear
+        conversation.hear = machine.on_event
         layout = sides[0].layout
         hello = await conversation.connect(layout.nic.address, AGENT_PORT)
         await machine.renew()  # over the network, which is in the log: both sides take it alike
         if layout.disk.mib:
             await machine.mount_disk()
-        machine.describe(hello, time.monotonic() - started, await conversation.clock())
+        machine.describe(hello, time.monotonic() - started, await conversation.compare_clock())
         machine.facts["started"] = sides[0].started
-        machine.facts["qemu"] = VERSION
+        machine.facts["qemu"] = QEMU_VERSION
         machine.facts["memory_locked"] = layout.is_locked
         machine.facts["disk"] = layout.disk.disclosed
         machine.facts[READS_IN_LOG] = layout.disk.has_logged_reads
@@ -371,7 +371,7 @@ async def goes_on(
             await side.end()
 
 
-def disclosed(metrics: Json) -> Json:
+def disclose_metrics(metrics: Json) -> Json:
     """What the agent of the side that serves measured so far, for the report."""
     if not metrics or not metrics["frames"] + metrics.get("writes", 0):
         return {}  # a side that has just taken over has held nothing: the figures of the one before stay

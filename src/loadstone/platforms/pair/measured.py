@@ -17,4 +17,6 @@ def read_figures(metrics: Json, guest_lag_s: float | None = None) -> MachineStat
     now |= {pair_status.HELD_MS: held["p50"], pair_status.HELD_TAIL_MS: held["p99"]}
     counters = {name: float(metrics[name]) for name in (pair_status.LOG_BYTES, pair_status.WIRE_BYTES)}
     by_kind = metrics.get("log_bytes_by_kind", {}).items()
-    return MachineStatus(now, counters | {pair_status.log_counter(kind): float(counted) for kind, counted in by_kind})
+    return MachineStatus(
+        now, counters | {pair_status.name_log_counter(kind): float(counted) for kind, counted in by_kind}
+    )

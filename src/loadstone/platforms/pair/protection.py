@@ -9,7 +9,7 @@ from loadstone.model.errors import PlatformError
 from loadstone.platforms.pair.command import Mode, SideFiles
 from loadstone.platforms.pair.side import STATE_SAVE_TIMEOUT_S, Side
 
-TRIES = 20
+PROTECTION_TRIES = 20
 """A machine that frames were on their way to when it was stopped cannot be saved: it goes on, and is stopped anew."""
 SETTLED_S = 0.02
 """Frames that QEMU has taken reach the machine within that."""
@@ -26,7 +26,7 @@ async def protect_new(primary: Side, secondary: Side) -> None:
     await primary.start_machine(Mode.RECORD, has_state=True)
     await secondary.start_agent(address)
     await secondary.start_machine(Mode.REPLAY, has_state=True)
-    await primary.event("protected")
+    await primary.wait_event("protected")
     for side in (primary, secondary):
         await side.forget(side.files.state)
 
@@ -42,7 +42,7 @@ async def protect_running(primary: Side, secondary: Side) -> float:
     """Makes a side from the state of one that serves alone. For how many seconds that one stood still. Raises
     PlatformError.
     """
-    files, there = secondary.files, primary.files.for_side(secondary.files.name)
+    files, there = secondary.files, primary.files.with_side(secondary.files.name)
     has_own_disk = bool(primary.layout.disk.mib) and not primary.layout.disk.is_shared
     try:
         if has_own_disk:
@@ -52,12 +52,12 @@ async def protect_running(primary: Side, secondary: Side) -> float:
         if has_own_disk:
             await secondary.fetch(primary, {there.disk: files.disk})  # its agent opens it as it starts
         await secondary.start_agent(await _listening(primary))  # it takes the log from here on
-        if not (await primary.event("written", after=seen, within_s=STATE_SAVE_TIMEOUT_S))["is_whole"]:
+        if not (await primary.wait_event("written", after=seen, within_s=STATE_SAVE_TIMEOUT_S))["is_whole"]:
             raise PlatformError(f"The state of {primary.layout.name} could not be written to {there.state}.")
         await secondary.fetch(primary, {there.state: files.state})
         await secondary.start_machine(Mode.REPLAY, has_state=True)
-        await secondary.event("follows", within_s=FOLLOWED_S)
-        await primary.event("protected", after=seen)
+        await secondary.wait_event("follows", within_s=FOLLOWED_S)
+        await primary.wait_event("protected", after=seen)
     except BaseException:
         await primary.order("resume", is_saved=False)  # it records for nobody, and is given frames
         raise
@@ -72,14 +72,14 @@ async def _listening(primary: Side) -> str:
     """Where the primary's agent waits for a secondary's."""
     seen = len(primary.events)
     await primary.order("protect")
-    return str((await primary.event("listening", after=seen))["address"])
+    return str((await primary.wait_event("listening", after=seen))["address"])
 
 
 async def _disk_copied(primary: Side, to: Path) -> None:
     """Copies the disk of a machine that runs, and goes on to note what it writes."""
     seen = len(primary.events)
     await primary.order("copy", to=str(to))
-    why = (await primary.event("copied", after=seen, within_s=COPIED_S))["why"]
+    why = (await primary.wait_event("copied", after=seen, within_s=COPIED_S))["why"]
     if why:
         raise PlatformError(f"The disk of {primary.layout.name} could not be copied: {why}")
 
@@ -87,7 +87,7 @@ async def _disk_copied(primary: Side, to: Path) -> None:
 async def _saved(primary: Side, files: SideFiles) -> float:
     """Has a copy of a running machine's state begun; for how many seconds it stood still, all attempts together."""
     why, stood_s = "", 0.0
-    for _ in range(TRIES):
+    for _ in range(PROTECTION_TRIES):
         await primary.order("hold")
         await asyncio.sleep(SETTLED_S)
         began = time.monotonic()
@@ -100,7 +100,7 @@ async def _saved(primary: Side, files: SideFiles) -> float:
         await primary.order("resume", is_saved=not why)
         if not why:
             return stood_s
-    raise PlatformError(f"The state of {primary.layout.name} was not saved in {TRIES} attempts: {why}")
+    raise PlatformError(f"The state of {primary.layout.name} was not saved in {PROTECTION_TRIES} attempts: {why}")
 
 
 async def _save(primary: Side, files: SideFiles) -> str:
@@ -109,9 +109,9 @@ async def _save(primary: Side, files: SideFiles) -> str:
         return why
     seen = len(primary.events)
     await primary.order("save")
-    await primary.event("saving", after=seen)
+    await primary.wait_event("saving", after=seen)
     await primary.execute("query-status")  # the library acts in a turn of QEMU's main loop
-    is_at_rest = (await primary.event("saved", after=seen))["is_at_rest"]
+    is_at_rest = (await primary.wait_event("saved", after=seen))["is_at_rest"]
     return "" if is_at_rest else "frames were on their way to it"
 
 
@@ -119,7 +119,7 @@ async def _rest_copied(primary: Side, to: Path) -> str:
     """Copies what was written to the disk since, of a machine that stands still."""
     seen = len(primary.events)
     await primary.order("copy_rest", to=str(to))
-    copied = await primary.event("rest_copied", after=seen, within_s=STATE_SAVE_TIMEOUT_S)
+    copied = await primary.wait_event("rest_copied", after=seen, within_s=STATE_SAVE_TIMEOUT_S)
     if copied["why"]:
         raise PlatformError(f"The disk of {primary.layout.name} could not be copied: {copied['why']}")
     await primary.execute("query-status")  # QEMU has taken what its disk answered before

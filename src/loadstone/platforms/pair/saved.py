@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from loadstone.platforms.journal import ResourceJournal
-from loadstone.platforms.pair.command import Mode, PairLayout, SideFiles, qemu
-from loadstone.platforms.vm.host_identity import HostIdentity, host_identity
-from loadstone.platforms.vm.saved_state import UnusableStateError, new_state, opened_state, remove_state
+from loadstone.platforms.pair.command import Mode, PairLayout, SideFiles, build_qemu_command
+from loadstone.platforms.vm.host_identity import HostIdentity, read_host_identity
+from loadstone.platforms.vm.saved_state import UnusableStateError, create_state, open_state, remove_state
 from loadstone.platforms.vm.settings import Accelerator
-from loadstone.platforms.vm.state_key import NOWHERE, key_of
+from loadstone.platforms.vm.state_key import NOWHERE, compute_state_key
 
 
 def pair_key(layout: PairLayout, host: HostIdentity | None = None) -> str:
@@ -25,10 +25,12 @@ def pair_key(layout: PairLayout, host: HostIdentity | None = None) -> str:
     image = replace(layout.image, kernel=NOWHERE / "kernel", initial=NOWHERE / "initial")
     neutral = replace(layout, name="pair", image=image)
     files = SideFiles(NOWHERE, "side")
-    arguments = [argument for mode in Mode for argument in qemu(neutral, mode, files, NOWHERE / "console")]
+    arguments = [
+        argument for mode in Mode for argument in build_qemu_command(neutral, mode, files, NOWHERE / "console")
+    ]
     arguments.append(f"{layout.disk.mib} MiB of disk")
     try:
-        return key_of(arguments, layout.image, Accelerator.TCG, host or host_identity())
+        return compute_state_key(arguments, layout.image, Accelerator.TCG, host or read_host_identity())
     except OSError:
         return ""
 
@@ -36,7 +38,7 @@ def pair_key(layout: PairLayout, host: HostIdentity | None = None) -> str:
 def copy_saved(key: str, into: Path) -> str:
     """Copies the state of this key to a file; how the pair starts: `booted` where there is none that can be used."""
     try:
-        with opened_state(key) as state:
+        with open_state(key) as state:
             if state is None:
                 return "booted"
             state.verify(into)
@@ -48,7 +50,7 @@ def copy_saved(key: str, into: Path) -> str:
 
 def keep_saved(key: str, state: Path, journal: ResourceJournal) -> None:
     """Keeps the state that a pair has booted to; one that cannot be kept is worth no error."""
-    with new_state(key, journal) as writer, contextlib.suppress(OSError):
+    with create_state(key, journal) as writer, contextlib.suppress(OSError):
         if writer is not None:
             with state.open("rb", buffering=0) as file:
                 writer.copy(lambda piece: file.readinto(piece) or 0)

@@ -85,7 +85,7 @@ class Side(ABC):
         """Sends a signal to its `machine`, its `agent`, or both."""
 
     @abstractmethod
-    async def outside(self) -> Json | None:
+    async def read_outside(self) -> Json | None:
         """What its machine costs its host; None where that is not told."""
 
     @abstractmethod
@@ -99,7 +99,7 @@ class Side(ABC):
         """Removes a file on its host."""
 
     @abstractmethod
-    async def said(self) -> str:
+    async def describe_log_end(self) -> str:
         """The last words of its agent's log."""
 
     @abstractmethod
@@ -112,7 +112,7 @@ class Side(ABC):
             async with self._heard:
                 await asyncio.wait_for(self._heard.wait_for(is_so), within_s)
 
-    async def event(self, name: str, after: int = 0, within_s: float = SIDE_READY_TIMEOUT_S) -> Json:
+    async def wait_event(self, name: str, after: int = 0, within_s: float = SIDE_READY_TIMEOUT_S) -> Json:
         """Waits for what the agent says, beyond its first `after` events. Raises PlatformError."""
 
         def latest(kind: str = name) -> Json | None:
@@ -131,6 +131,8 @@ class Side(ABC):
                 f"{event['event']} ({why})" if (why := event.get("why") or event.get("came")) else event["event"]
                 for event in self.events
             ]
-            reasons = "; ".join(filter(None, (f"it reported {', '.join(events) or 'nothing'}", await self.said())))
+            reasons = "; ".join(
+                filter(None, (f"it reported {', '.join(events) or 'nothing'}", await self.describe_log_end()))
+            )
             raise PlatformError(f"The agent {self.files.name} did not report `{name}` within {within_s:g} s: {reasons}")
         return event

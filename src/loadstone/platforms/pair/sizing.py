@@ -41,7 +41,7 @@ class LogBandwidth:
         return asdict(self)
 
 
-def log_bandwidth(
+def compute_log_bandwidth(
     disk_read_mbytes_per_s: float, received_mbit_per_s: float, frame_bytes: float, link_mbit_per_s: float
 ) -> LogBandwidth:
     """Returns the log of a machine that reads from a shared disk and receives frames of a mean size.

@@ -10,7 +10,7 @@ from loadstone.platforms.pair.machine import MOST_CORRECTED_S, PairMachine
 from loadstone.platforms.pair.side import Side
 
 Json = dict[str, Any]
-MIB = 1 << 20
+STATUS_MIB = 1 << 20
 ADVISED_ROUND_TRIP_MS = 1.0
 """Longest round trip between both sides that VMware's paper of 2009 advises."""
 
@@ -28,13 +28,13 @@ class StatusWatch:
         follower = self.machine.follower
         return {
             "name": self.machine.name,
-            "status": status_of(self.machine),
+            "status": describe_state(self.machine),
             "serving": self._side(serving),
             "secondary": None if follower is None else self._side(follower),
             "log_mbit_per_s": serving.metrics.get("log_mbit_per_s"),
             "log_mbit_per_s_by_kind": serving.metrics.get("log_mbit_per_s_by_kind"),
             "clock_ahead_s": self.machine.clock_ahead_s,
-            **held_figures({} if follower is None else serving.metrics),
+            **select_figures({} if follower is None else serving.metrics),
             "failures": list(self.machine.failures),
         }
 
@@ -42,12 +42,15 @@ class StatusWatch:
         facts = {"name": side.files.name, "place": side.place, "pid": side.pid, "tap": side.tap}
         try:
             process = self._processes.setdefault(side.pid, psutil.Process(side.pid))
-            return facts | {"cpu_pct": process.cpu_percent(), "memory_mib": round(process.memory_info().rss / MIB)}
+            return facts | {
+                "cpu_pct": process.cpu_percent(),
+                "memory_mib": round(process.memory_info().rss / STATUS_MIB),
+            }
         except psutil.Error:
             return facts
 
 
-def status_of(machine: PairMachine) -> str:
+def describe_state(machine: PairMachine) -> str:
     """In a word."""
     if machine.end():
         return "gone"
@@ -60,13 +63,13 @@ def status_of(machine: PairMachine) -> str:
     return "starting a secondary" if machine.follower is not None else "not protected"
 
 
-def held_figures(metrics: Mapping[str, Any]) -> Json:
+def select_figures(metrics: Mapping[str, Any]) -> Json:
     """Of what the agent of the side that serves measured, what people ask for."""
     names = ("lag_ms", "round_trip_ms", "slowed_pct", "held_ms", "recorded", "received", "executed", "frames")
     return {name: metrics.get(name) for name in (*names, "waiting", "lost_frames")}
 
 
-def status_rows(looked: Mapping[str, Any]) -> list[tuple[str, str]]:
+def list_status_rows(looked: Mapping[str, Any]) -> list[tuple[str, str]]:
     """A status as people read it: what, and what is said of it."""
     rows = [("status", looked["status"])]
     for role in ("serving", "secondary"):
@@ -108,7 +111,7 @@ def _with_unit(value: float | None, unit: str, digits: int = 1) -> str:
     return "" if value is None else f"{value:.{digits}f} {unit}"
 
 
-def events_of(machine: PairMachine) -> list[Json]:
+def list_events(machine: PairMachine) -> list[Json]:
     """What its agents said, in order of time, each with its side."""
     events = [event | {"side": side.files.name} for side in machine.sides for event in side.events]
     return sorted(events, key=lambda event: event["heard_unix_s"])

@@ -9,14 +9,14 @@ from pathlib import Path
 import psutil
 
 from loadstone.host import locks
-from loadstone.host.cache import digest
+from loadstone.host.cache import compute_digest
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MachineSpec
 from loadstone.platforms.contract import MachineContext
-from loadstone.platforms.journal import open_journal, private_folder, runtime_folder
+from loadstone.platforms.journal import find_runtime_folder, make_private_folder, open_journal
 from loadstone.platforms.vm.command import Layout
-from loadstone.platforms.vm.image import minimal
-from loadstone.platforms.vm.machine import short, virtual_machine
+from loadstone.platforms.vm.image import make_minimal
+from loadstone.platforms.vm.machine import shorten_sockets, start_virtual_machine
 from loadstone.platforms.vm.settings import Accelerator
 
 DEVICE = Path("/dev/kvm")
@@ -37,7 +37,7 @@ class DetectedAccelerator:
     why: str
 
 
-async def found_accelerator(requested: Accelerator) -> DetectedAccelerator:
+async def detect_accelerator(requested: Accelerator) -> DetectedAccelerator:
     """The accelerator to use; raises PlatformError when the one asked for is not there."""
     if requested is Accelerator.TCG:
         return DetectedAccelerator(Accelerator.TCG, "asked for")
@@ -50,20 +50,20 @@ async def found_accelerator(requested: Accelerator) -> DetectedAccelerator:
 def _remedy() -> str:
     if not _may_open():
         return "Use `accelerator=auto` or `tcg`, or load KVM's module (`modprobe kvm_intel` or `kvm_amd`)."
-    return f"Use `accelerator=auto` or `tcg`, or remove {stored_accelerator_file()} to try KVM again."
+    return f"Use `accelerator=auto` or `tcg`, or remove {find_accelerator_file()} to try KVM again."
 
 
-def remembered() -> DetectedAccelerator | None:
+def read_detected() -> DetectedAccelerator | None:
     """What was found since the host was booted and its KVM last changed; None when no machine asked yet."""
-    if not stored_accelerator_file().is_file():
+    if not find_accelerator_file().is_file():
         return None
-    stored = json.loads(stored_accelerator_file().read_text())
+    stored = json.loads(find_accelerator_file().read_text())
     return DetectedAccelerator(Accelerator(stored["accelerator"]), stored["why"])
 
 
 def foresee_emulation() -> str:
     """Returns why virtual machines of this host will be emulated; empty where they will not, or where it is unknown."""
-    detected = remembered()
+    detected = read_detected()
     if detected is not None:
         return detected.why if detected.accelerator is Accelerator.TCG else ""
     return "" if _may_open() else _no_device()
@@ -74,11 +74,11 @@ def _no_device() -> str:
     return f"{DEVICE}: {reason}"
 
 
-def stored_accelerator_file() -> Path:
+def find_accelerator_file() -> Path:
     """Returns the file of the last probe's answer. Its name has all that the answer depends on, so that a module which
     is loaded later leads to another probe.
     """
-    return runtime_folder() / f"accelerator-{digest(_boot().encode(), _kvm_state().encode())}.json"
+    return find_runtime_folder() / f"accelerator-{compute_digest(_boot().encode(), _kvm_state().encode())}.json"
 
 
 def _boot() -> str:
@@ -106,13 +106,13 @@ async def _detect() -> DetectedAccelerator:
     """Returns the probe's answer, and stores it. The absence of the device is not stored: it may come at any time."""
     if not _may_open():
         return DetectedAccelerator(Accelerator.TCG, _no_device())
-    async with locks.waiting(private_folder() / "accelerator.lock"):
-        known = remembered()
+    async with locks.wait_for_lock(make_private_folder() / "accelerator.lock"):
+        known = read_detected()
         if known is None:
             known = await _probe()
-            unfinished = stored_accelerator_file().with_suffix(".part")
+            unfinished = find_accelerator_file().with_suffix(".part")
             unfinished.write_text(json.dumps(asdict(known)))
-            unfinished.replace(stored_accelerator_file())
+            unfinished.replace(find_accelerator_file())
     return known
 
 
@@ -122,13 +122,13 @@ def _probe_timeout_s() -> float:
 
 
 async def _probe() -> DetectedAccelerator:
-    built = await asyncio.to_thread(minimal)
+    built = await asyncio.to_thread(make_minimal)
     async with open_journal() as journal:
         context = MachineContext("probe", MachineSpec(memory=256), journal.folder, journal)
-        sockets = short(journal, "probe", journal.folder / "console.log")
+        sockets = shorten_sockets(journal, "probe", journal.folder / "console.log")
         layout = Layout("probe", context.spec, Accelerator.KVM, built, sockets)
         try:
-            async with virtual_machine(context, layout, _probe_timeout_s(), is_cold=True):
+            async with start_virtual_machine(context, layout, _probe_timeout_s(), is_cold=True):
                 return DetectedAccelerator(Accelerator.KVM, "a machine was booted with it")
         except PlatformError as error:
             first = str(error).split("; console kept")[0].replace(str(journal.folder), "")[:300]

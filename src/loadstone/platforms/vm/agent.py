@@ -19,7 +19,7 @@ GUEST_AGENT_TIMEOUT_S = 20.0
 GUEST_AGENT_RETRY_INTERVAL_S = 0.05
 HELLO_S = 5.0
 """Longest time from a connection to the agent's first word; another is made then."""
-LONGEST_LINE = 1 << 20
+AGENT_LONGEST_LINE = 1 << 20
 PINGS = 8
 """Of which the quickest tells the clocks' difference best."""
 
@@ -39,27 +39,27 @@ class Agent:
 
     async def listen(self, socket: Path) -> None:
         """Waits for the machine at a socket."""
-        self._server = await asyncio.start_unix_server(self._converse, path=socket, limit=LONGEST_LINE)
+        self._server = await asyncio.start_unix_server(self._converse, path=socket, limit=AGENT_LONGEST_LINE)
 
     async def connect(self, host: str, port: int) -> Json:
         """Talks to an agent that listens; what it says first. Raises PlatformError when none does in time."""
         why, until = "", time.monotonic() + GUEST_AGENT_TIMEOUT_S
         while time.monotonic() < until:
             try:
-                reader, writer = await asyncio.open_connection(host, port, limit=LONGEST_LINE)
+                reader, writer = await asyncio.open_connection(host, port, limit=AGENT_LONGEST_LINE)
             except OSError as error:
                 why = str(error)
                 await asyncio.sleep(GUEST_AGENT_RETRY_INTERVAL_S)
                 continue
             self._conversation = asyncio.create_task(self._converse(reader, writer))
             with contextlib.suppress(TimeoutError):
-                return await asyncio.wait_for(self.hello(), HELLO_S)
+                return await asyncio.wait_for(self.wait_hello(), HELLO_S)
             why = f"it accepted the connection, but sent nothing for {HELLO_S:g} s"
             writer.close()
             await self._conversation
         raise PlatformError(f"No agent answers at {host}:{port}: {why}")
 
-    async def hello(self) -> Json:
+    async def wait_hello(self) -> Json:
         """What the agent says when it is there. Raises PlatformError."""
         hello = await asyncio.shield(self._hello)
         if hello.get("schema") != SCHEMA:
@@ -82,7 +82,7 @@ class Agent:
         finally:
             del self._answers[number]
 
-    async def clock(self) -> Json:
+    async def compare_clock(self) -> Json:
         """How far the machine's clock is ahead of the host's, and within what: half of the quickest round trip."""
         best: tuple[float, float] | None = None
         for _ in range(PINGS):
@@ -97,7 +97,7 @@ class Agent:
 
     async def set_clock(self) -> None:
         """Sets the machine's clock to the host's. It is shifted: how long the request takes does not matter."""
-        ahead_s = (await self.clock())["ahead_s"]
+        ahead_s = (await self.compare_clock())["ahead_s"]
         await self.ask("shift_clock", by_ns=-round(ahead_s * 1e9))
 
     def assume_hello(self, hello: Json) -> None:

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from loadstone.model.machine import MachineSpec
 from loadstone.platforms.fabric import NetworkInterface
-from loadstone.platforms.kind import own_settings
+from loadstone.platforms.kind import get_own_settings
 from loadstone.platforms.vm.devices import list_disk_arguments, list_network_arguments
-from loadstone.platforms.vm.image import NFS, NFS_PACKAGE, Image
+from loadstone.platforms.vm.image import NFS_IMAGE, NFS_PACKAGE, Image
 from loadstone.platforms.vm.passed_card import PassedCard
 from loadstone.platforms.vm.settings import Accelerator, Controller, Nic, Pages, VmSettings
 
 QEMU = "qemu-system-x86_64"
-PORT = "org.loadstone.agent"
+AGENT_PORT_NAME = "org.loadstone.agent"
 """Name of the agent's serial port; the agent looks for it."""
-FILES = "/srv/loadstone"
+GUEST_FILES = "/srv/loadstone"
 """The machine's folder for what services keep; on its data disk where it has one."""
 TRANSLATION_MIB = 64
 """Memory for translated code of an emulated machine; QEMU's own choice is a gibibyte."""
@@ -71,12 +71,12 @@ class Layout:
     @property
     def disk_place(self) -> str:
         """Where the machine mounts its disk: as its root, or for what services keep."""
-        return "/" if self.image.root else FILES
+        return "/" if self.image.root else GUEST_FILES
 
     @property
     def settings(self) -> VmSettings:
         """Its own settings."""
-        return own_settings(self.spec, VmSettings)
+        return get_own_settings(self.spec, VmSettings)
 
 
 RESTORING = ("-incoming", "defer", "-global", "migration.announce-rounds=0")
@@ -84,17 +84,24 @@ RESTORING = ("-incoming", "defer", "-global", "migration.announce-rounds=0")
 that the cards have in it."""
 
 
-def command(layout: Layout) -> list[str]:
+def build_command(layout: Layout) -> list[str]:
     """The words. The machine starts paused, so that its threads can be placed first."""
     spec = layout.spec
     argv = [QEMU, "-name", layout.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-S"]
     argv += ["-smp", str(spec.cpus or 1), "-m", f"{spec.memory}M", *_processor(layout), *_memory(layout)]
     argv += _confinement(is_root=os.geteuid() == 0)
-    argv += ["-kernel", str(layout.image.kernel), "-initrd", str(layout.image.initial), "-append", kernel_line(layout)]
+    argv += [
+        "-kernel",
+        str(layout.image.kernel),
+        "-initrd",
+        str(layout.image.initial),
+        "-append",
+        build_kernel_line(layout),
+    ]
     argv += ["-chardev", f"file,id=console,path={layout.sockets.console}", "-serial", "chardev:console"]
     argv += ["-chardev", f"socket,id=qmp,path={layout.sockets.qmp}", "-mon", "chardev=qmp,mode=control"]
     argv += ["-chardev", f"socket,id=agent,path={layout.sockets.agent}", "-device", "virtio-serial-pci"]
-    argv += ["-device", f"virtserialport,chardev=agent,name={PORT}", "-device", "virtio-rng-pci"]
+    argv += ["-device", f"virtserialport,chardev=agent,name={AGENT_PORT_NAME}", "-device", "virtio-rng-pci"]
     settings = layout.settings
     argv += list_network_arguments(settings.nic, settings, layout.nics, layout.has_vhost)
     return [*argv, *list_disk_arguments(settings.cache, settings, layout.disk)]
@@ -107,15 +114,15 @@ def _confinement(is_root: bool) -> list[str]:
     return ["-sandbox", f"{SANDBOX},elevateprivileges=deny"]
 
 
-def kernel_line(layout: Layout) -> str:
+def build_kernel_line(layout: Layout) -> str:
     """The kernel's command line: messages on the serial port, an end instead of a stand-still after a panic."""
-    line = f"console=ttyS0 panic=-1 quiet{module_word(layout.image, _module_lists(layout.settings))}"
+    line = f"console=ttyS0 panic=-1 quiet{build_module_argument(layout.image, _module_lists(layout.settings))}"
     return f"{line} {layout.settings.kernel_arguments}".rstrip()
 
 
-def module_word(image: Image, lists: Sequence[str] = ()) -> str:
+def build_module_argument(image: Image, lists: Sequence[str] = ()) -> str:
     """Returns the argument of the kernel that names further lists of modules; empty where there are none."""
-    names = [*([NFS] if NFS_PACKAGE in image.name.split("+") else []), *lists]
+    names = [*([NFS_IMAGE] if NFS_PACKAGE in image.name.split("+") else []), *lists]
     return f" loadstone.modules={','.join(names)}" if names else ""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from loadstone.model.machine import MINIMAL, MachineSpec, NetworkKind
-from loadstone.platforms.kind import own_settings
+from loadstone.platforms.kind import get_own_settings
 from loadstone.platforms.vm.settings import (
     Aio,
     Cache,
@@ -29,7 +29,7 @@ PCI_ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 def find_conflict(spec: MachineSpec) -> str:
     """Returns the first conflict of a machine's settings with its remedy; empty where there is none. Pure."""
-    settings = own_settings(spec, VmSettings)
+    settings = get_own_settings(spec, VmSettings)
     conflicts = (*_of_disk(spec, settings), *_of_network(spec, settings), *_of_host(spec, settings))
     return next(iter(conflicts), "")
 
@@ -72,7 +72,7 @@ def find_driver_lack(settings: HypervisorSettings) -> str:
 
 def list_bridge_settings(spec: MachineSpec) -> list[str]:
     """Returns the declared settings that need a card on a bridge."""
-    settings = own_settings(spec, VmSettings)
+    settings = get_own_settings(spec, VmSettings)
     is_declared = {name: name in spec.declared for name in ("bridge", "mtu", "offloads", "queues")}
     is_declared["vhost"] = settings.vhost is Vhost.ON
     return [name for name, declared in is_declared.items() if declared]
@@ -101,7 +101,7 @@ def _of_host(spec: MachineSpec, settings: VmSettings) -> Iterator[str]:
 
 def find_lack(spec: MachineSpec) -> str:
     """Returns what this host lacks for a machine's settings, with the remedy; empty where it lacks nothing."""
-    settings = own_settings(spec, VmSettings)
+    settings = get_own_settings(spec, VmSettings)
     lacks = (*_lacks_of_user(settings), *_lacks_of_files(settings))
     return next(iter(lacks), "")
 

@@ -28,10 +28,10 @@ def list_network_arguments(
     """
     argv: list[str] = []
     if not nics:
-        argv += ["-netdev", "user,id=public", "-device", f"{model},netdev=public,mac={user_mac()}"]
+        argv += ["-netdev", "user,id=public", "-device", f"{model},netdev=public,mac={get_user_mac()}"]
     for number, nic in enumerate(nics):
         argv += ["-netdev", _tap(number, nic, settings, has_vhost)]
-        card = f"{model},netdev=line{number},mac={card_mac(number, nic, model)}"
+        card = f"{model},netdev=line{number},mac={choose_card_mac(number, nic, model)}"
         argv += ["-device", ",".join([card, *_card_properties(settings)])]
     return [*argv, "-device", f"vfio-pci,host={settings.vfio}"] if settings.vfio else argv
 
@@ -51,7 +51,7 @@ def _card_properties(settings: NetworkSettings) -> list[str]:
     return [*properties, f"host_mtu={settings.mtu}"] if settings.mtu else properties
 
 
-def card_mac(number: int, nic: NetworkInterface, model: Nic) -> str:
+def choose_card_mac(number: int, nic: NetworkInterface, model: Nic) -> str:
     """Returns the address that a machine's card starts with. The agent then sets the machine's address, so that a saved
     state has no machine's address. Other models than virtio have the machine's address at once: a `vmxnet3` of QEMU 7.2
     receives nothing at an address that is set later.
@@ -59,7 +59,7 @@ def card_mac(number: int, nic: NetworkInterface, model: Nic) -> str:
     return f"52:54:00:00:00:{number:02x}" if model is Nic.VIRTIO else nic.mac
 
 
-def user_mac() -> str:
+def get_user_mac() -> str:
     """Returns the card's address on a user-mode network, which no other machine shares."""
     return "52:54:00:12:34:56"
 

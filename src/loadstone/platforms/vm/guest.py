@@ -18,14 +18,14 @@ from loadstone.model.machine import PUBLIC
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, MachineContext, MachineCounters, MachineFiles, ProgramHost, Service
 from loadstone.platforms.fabric import NetworkInterface
-from loadstone.platforms.failing import signal_all
+from loadstone.platforms.failing import fail_processes
 from loadstone.platforms.interfaces import address_of, addresses
 from loadstone.platforms.local import claim
-from loadstone.platforms.routing import LOOPBACK, way_over
+from loadstone.platforms.routing import LOOPBACK, find_route_over
 from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
-from loadstone.platforms.vm.command import FILES, USER_GUEST, USER_HOST, Layout
-from loadstone.platforms.vm.devices import DISK_NAMES, card_mac, choose_disk_format, user_mac
+from loadstone.platforms.vm.command import GUEST_FILES, USER_GUEST, USER_HOST, Layout
+from loadstone.platforms.vm.devices import DISK_NAMES, choose_card_mac, choose_disk_format, get_user_mac
 from loadstone.platforms.vm.passed_card import PassedCard
 from loadstone.platforms.vm.settings import Nic, Pages, VmSettings
 
@@ -52,7 +52,7 @@ class GuestService:
     _line: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     _end: str = ""
 
-    def hear(self, event: Json) -> None:
+    def on_event(self, event: Json) -> None:
         """Takes what the agent says of it."""
         match event["event"]:
             case "line" if not self._line.done():
@@ -66,7 +66,7 @@ class GuestService:
                 if not self._line.done():
                     self._line.set_result("")
 
-    async def ready(self, command: list[str]) -> None:
+    async def wait_ready(self, command: list[str]) -> None:
         """Waits for its first line. Raises ServiceError."""
         with contextlib.suppress(TimeoutError):
             self.first_line = await asyncio.wait_for(asyncio.shield(self._line), GUEST_START_TIMEOUT_S)
@@ -83,11 +83,11 @@ class GuestService:
         except PlatformError as error:
             raise ServiceError(f"`{self.command[0]}` cannot be started on {self.machine}: {error}") from None
         if self.readiness is Readiness.LINE:
-            await self.ready(self.command)
+            await self.wait_ready(self.command)
 
     async def begin_anew(self, agent: Agent) -> None:
         """Starts it in a machine that was started anew, at the ports that it had. Raises ServiceError."""
-        self.agent, self.command = agent, at_its_ports(self.command, self.first_line)
+        self.agent, self.command = agent, keep_ports(self.command, self.first_line)
         self._end, self._line = "", asyncio.get_running_loop().create_future()
         await self.begin()
 
@@ -137,14 +137,14 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
     @property
     def files(self) -> str:
         """A folder of its own file system."""
-        return FILES
+        return GUEST_FILES
 
     @abstractmethod
     async def forward(self, port: int) -> Endpoint:
         """Has a port of the host forwarded to one of the machine."""
 
     @abstractmethod
-    async def outside(self) -> Json | None:
+    async def read_outside(self) -> Json | None:
         """What it costs the host."""
 
     @abstractmethod
@@ -153,13 +153,13 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
 
     async def fail(self, fault: FaultKind) -> None:
         """Does it to its hypervisor's process. Raises PlatformError for what only pairs can have."""
-        signal_all([self.pid], fault, self.context.about)
+        fail_processes([self.pid], fault, self.context.about)
 
-    def hear(self, event: Json) -> None:
+    def on_event(self, event: Json) -> None:
         """Takes an event of the agent."""
         service = self.services.get(event.get("name", ""))
         if service is not None:
-            service.hear(event)
+            service.on_event(event)
 
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Has the agent start a program. Raises ServiceError."""
@@ -182,20 +182,20 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
         script = f"mkdir -p {folder} && mount -t nfs4 -o vers=4.1,port={source.port} {share} {folder} && echo {folder}"
         return (await self.start(f"{self.name}-mount-{name}", ["sh", "-c", script])).first_line.strip()
 
-    async def port_for(self, usual: int) -> int:
+    async def choose_port(self, usual: int) -> int:
         """The usual one: nobody else is there."""
         return usual
 
-    async def reach(self, port: int) -> Endpoint:
+    async def find_endpoint(self, port: int) -> Endpoint:
         """Its own address, or a port of the host that is forwarded to it."""
         has_address = self.context.nics or self.layout.passed
         return Endpoint(self.address, port) if has_address else await self.forward(port)
 
-    async def way_to(self, peer: Machine, port: int) -> Endpoint | None:
+    async def find_route(self, peer: Machine, port: int) -> Endpoint | None:
         """Over a network both are on, the private one first; or over the host."""
-        return await way_over(self.context.nics, peer, port, None if self.context.nics else USER_HOST)
+        return await find_route_over(self.context.nics, peer, port, None if self.context.nics else USER_HOST)
 
-    async def inside(self) -> Json | None:
+    async def read_inside(self) -> Json | None:
         """What its own kernel counts."""
         try:
             counters: Json = await self.agent.ask("look", timeout_s=usage.VM_USAGE_TIMEOUT_S)
@@ -276,7 +276,7 @@ def _describe_share(layout: Layout) -> str:
     return ", ".join([*parts, *([f"nice {settings.nice}"] if settings.nice else [])])
 
 
-def at_its_ports(command: list[str], first_line: str) -> list[str]:
+def keep_ports(command: list[str], first_line: str) -> list[str]:
     """The command of one of our servers with the ports that it took before in place of free ones."""
     try:
         ready = json.loads(first_line)
@@ -298,13 +298,13 @@ def list_passed_interfaces(card: PassedCard | None) -> list[Json]:
     return [{"mac": card.mac, "address": card.address, "prefix": card.interface.network.prefixlen, "gateway": None}]
 
 
-def interfaces(nics: Mapping[str, NetworkInterface], model: Nic = Nic.VIRTIO) -> list[Json]:
+def describe_interfaces(nics: Mapping[str, NetworkInterface], model: Nic = Nic.VIRTIO) -> list[Json]:
     """What the agent is told of its networks."""
     if not nics:
-        return [{"mac": user_mac(), "address": USER_GUEST, "prefix": 24, "gateway": USER_HOST}]
+        return [{"mac": get_user_mac(), "address": USER_GUEST, "prefix": 24, "gateway": USER_HOST}]
     return [
         {
-            "made_as": card_mac(number, nic, model),
+            "made_as": choose_card_mac(number, nic, model),
             "mac": nic.mac,
             "address": nic.address,
             "prefix": nic.prefix,

@@ -22,7 +22,7 @@ class HostIdentity:
     """Model, features and microcode of its processors, and its kernel: what a state under KVM depends on."""
 
 
-def host_identity() -> HostIdentity:
+def read_host_identity() -> HostIdentity:
     """This host's. Raises OSError where QEMU cannot be read."""
     return HostIdentity(build_of_qemu(), _processor())
 

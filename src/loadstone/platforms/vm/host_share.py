@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from loadstone.host.cores import core_list
+from loadstone.host.cores import read_core_list
 from loadstone.platforms.cgroup import Group, make_weighted_group
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.journal import ResourceJournal
@@ -51,7 +51,7 @@ def _read_name(task: Path) -> str:
 
 def pin_threads(pid: int, threads: Sequence[int], pin: str) -> None:
     """Keeps all threads of a process, and further ones, on the declared cores. Raises PlatformError."""
-    cores = core_list(pin)
+    cores = read_core_list(pin)
     tasks = [int(task.name) for task in (PROCESSES_FOLDER / str(pid) / "task").iterdir()]
     for task in {*tasks, *threads}:
         with contextlib.suppress(ProcessLookupError):  # it has ended

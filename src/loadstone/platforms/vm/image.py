@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.host import launch
-from loadstone.host.cache import cached, digest
-from loadstone.host.programs import standalone_server
+from loadstone.host.cache import compute_digest, fill_cached
+from loadstone.host.programs import find_standalone_server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import DEBIAN, MINIMAL, MachineSpec
-from loadstone.platforms.vm.kernel import Kernel, kernel, run_tool
+from loadstone.platforms.vm.kernel import Kernel, get_kernel, run_tool
 from loadstone.platforms.vm.settings import KernelFlavour
 
 RECIPE = b"3"
@@ -33,7 +33,7 @@ SPARE_MIB = 512
 """Free space on a root disk as made; `disk` asks for more."""
 FIXED = ("SOURCE_DATE_EPOCH=0", "E2FSPROGS_FAKE_TIME=1")
 """So that the same packages make the same root (reproducible-builds.org)."""
-NFS, NFS_PACKAGE = "nfs", "nfs-common"
+NFS_IMAGE, NFS_PACKAGE = "nfs", "nfs-common"
 """List of modules that machines with this package load."""
 IDENTITY = "6c6f6164-7374-6f6e-8000-000000000000"
 CONTENT = "content"
@@ -45,7 +45,7 @@ BUILD_S = 1200.0
 LEAST_DATA_MIB = 64
 """Size of the file system that is written to a device, before it grows to the device."""
 WIPEFS = "Install it: `apt-get install util-linux`."
-TOOLS = "Install the image tools: `apt-get install mmdebstrap e2fsprogs qemu-utils`."
+IMAGE_TOOLS_REMEDY = "Install the image tools: `apt-get install mmdebstrap e2fsprogs qemu-utils`."
 
 
 @dataclass(frozen=True)
@@ -62,31 +62,31 @@ class Image:
     """Its root disk, which is never written to."""
 
 
-def image(name: str, flavour: KernelFlavour = KernelFlavour.CLOUD) -> Image:
+def get_image(name: str, flavour: KernelFlavour = KernelFlavour.CLOUD) -> Image:
     """Returns an image by name, which is built the first time; raises PlatformError."""
-    base = minimal(flavour)
+    base = make_minimal(flavour)
     if name == MINIMAL:
         return base
-    packages = packages_of(name)
-    key = digest(RECIPE, SUITE.encode(), " ".join(packages).encode())
-    folder = cached("debian", key, lambda into: _make_root(into, packages))
+    packages = list_packages(name)
+    key = compute_digest(RECIPE, SUITE.encode(), " ".join(packages).encode())
+    folder = fill_cached("debian", key, lambda into: _make_root(into, packages))
     content = (folder / CONTENT).read_text()
     return Image(
         name, f"{base.digest}+{content}", base.kernel, base.kernel_version, base.initial, folder / "root.qcow2"
     )
 
 
-def minimal(flavour: KernelFlavour = KernelFlavour.CLOUD) -> Image:
+def make_minimal(flavour: KernelFlavour = KernelFlavour.CLOUD) -> Image:
     """Returns the image of a kernel and our server as the first process."""
-    program, system = Path(standalone_server()), kernel(flavour)
+    program, system = Path(find_standalone_server()), get_kernel(flavour)
     lists = {"order": system.modules, **system.module_lists}
     names = " ".join(f"{name}/{module.name}" for name, modules in lists.items() for module in modules)
-    key = digest(RECIPE, program.read_bytes(), system.digest.encode(), names.encode())
-    folder = cached("minimal", key, lambda into: _make_initial(into, program, system))
+    key = compute_digest(RECIPE, program.read_bytes(), system.digest.encode(), names.encode())
+    folder = fill_cached("minimal", key, lambda into: _make_initial(into, program, system))
     return Image(MINIMAL, key, system.image, system.version, folder / "initial.cpio")
 
 
-def packages_of(name: str) -> tuple[str, ...]:
+def list_packages(name: str) -> tuple[str, ...]:
     """Packages of a `debian` image; raises PlatformError for another name."""
     first, *others = name.split("+")
     if first != DEBIAN:
@@ -132,17 +132,17 @@ def _make_root(folder: Path, packages: tuple[str, ...]) -> None:
     """A root disk by mmdebstrap and mke2fs: no loop device, no mount."""
     argv = ["mmdebstrap", "--variant=minbase", f"--include={','.join(packages)}"]
     argv += [f"--dpkgopt=path-exclude={SPARED}", SUITE, "root.tar"]
-    run_tool(["env", *FIXED, *argv], folder, TOOLS, BUILD_S)
+    run_tool(["env", *FIXED, *argv], folder, IMAGE_TOOLS_REMEDY, BUILD_S)
     tree = folder / "tree"
     with tarfile.open(folder / "root.tar") as archive:
         archive.extractall(tree, filter="fully_trusted")
     used = sum(file.lstat().st_size for file in tree.rglob("*") if not file.is_symlink()) >> 20
     size = f"{used * 5 // 4 + SPARE_MIB}M"
     argv = ["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-U", IDENTITY, "-E", f"hash_seed={IDENTITY}"]
-    run_tool(["env", *FIXED, *argv, "-d", "tree", "root.ext4", size], folder, TOOLS)
+    run_tool(["env", *FIXED, *argv, "-d", "tree", "root.ext4", size], folder, IMAGE_TOOLS_REMEDY)
     with (folder / "root.tar").open("rb") as root_tar:
         (folder / CONTENT).write_text(hashlib.file_digest(root_tar, "sha256").hexdigest()[:16])
-    run_tool(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", "root.ext4", "root.qcow2"], folder, TOOLS)
+    run_tool(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", "root.ext4", "root.qcow2"], folder, IMAGE_TOOLS_REMEDY)
     shutil.rmtree(tree)
     for spare in ("root.tar", "root.ext4"):
         (folder / spare).unlink()
@@ -151,25 +151,25 @@ def _make_root(folder: Path, packages: tuple[str, ...]) -> None:
 def _make_data(folder: Path, size_mib: int) -> None:
     """An empty disk with a journal."""
     argv = ["mke2fs", "-q", "-t", "ext4", "-U", IDENTITY, "-E", f"hash_seed={IDENTITY}"]
-    run_tool(["env", *FIXED, *argv, "data.ext4", f"{size_mib}M"], folder, TOOLS)
-    run_tool(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", "data.ext4", "data.qcow2"], folder, TOOLS)
+    run_tool(["env", *FIXED, *argv, "data.ext4", f"{size_mib}M"], folder, IMAGE_TOOLS_REMEDY)
+    run_tool(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", "data.ext4", "data.qcow2"], folder, IMAGE_TOOLS_REMEDY)
     (folder / "data.ext4").unlink()
 
 
-def disk_of(image: Image, spec: MachineSpec, into: Path) -> Path | None:
+def create_disk(image: Image, spec: MachineSpec, into: Path) -> Path | None:
     """Builds the disk of one machine as an overlay: its root, or one for files of services where the image has no root
     and a disk is requested. Returns None without a disk. Raises PlatformError.
     """
     if image.root is not None:
-        overlay(image.root, into, disk_mib(image, spec.disk))
+        create_overlay(image.root, into, compute_disk_mib(image, spec.disk))
         return into
     if not spec.disk:
         return None
-    overlay(_data_disk(spec.disk), into, 0)
+    create_overlay(_data_disk(spec.disk), into, 0)
     return into
 
 
-def disk_mib(image: Image, requested_mib: int) -> int:
+def compute_disk_mib(image: Image, requested_mib: int) -> int:
     """Returns the size of a machine's disk in MiB, 0 for none: as requested, else that of the image's root disk. Raises
     PlatformError where the root does not fit.
     """
@@ -185,13 +185,13 @@ def disk_mib(image: Image, requested_mib: int) -> int:
     return requested_mib or root_mib
 
 
-def raw_disk(image: Image, size_mib: int, into: Path) -> None:
+def write_raw_disk(image: Image, size_mib: int, into: Path) -> None:
     """Writes a disk as a plain file: the image's root, or an empty file system where it has none. The machine grows the
     file system to the disk when it mounts it. Raises PlatformError.
     """
     source = image.root or _data_disk(size_mib)
     argv = ["qemu-img", "convert", "-f", "qcow2", "-O", "raw", str(source), str(into)]
-    run_tool(argv, into.parent, TOOLS)
+    run_tool(argv, into.parent, IMAGE_TOOLS_REMEDY)
     os.truncate(into, size_mib << 20)
 
 
@@ -202,7 +202,7 @@ def write_device(image: Image, size_mib: int, device: Path) -> None:
     _refuse_foreign_content(device)
     source = image.root or _data_disk(size_mib or LEAST_DATA_MIB)
     argv = ["qemu-img", "convert", "-n", "-f", "qcow2", "-O", "raw", str(source), str(device)]
-    run_tool(argv, device.parent, TOOLS)
+    run_tool(argv, device.parent, IMAGE_TOOLS_REMEDY)
 
 
 def _refuse_foreign_content(device: Path) -> None:
@@ -219,10 +219,13 @@ def _refuse_foreign_content(device: Path) -> None:
 
 
 def _data_disk(size_mib: int) -> Path:
-    return cached("data", f"{digest(RECIPE)}-{size_mib}", lambda into: _make_data(into, size_mib)) / "data.qcow2"
+    return (
+        fill_cached("data", f"{compute_digest(RECIPE)}-{size_mib}", lambda into: _make_data(into, size_mib))
+        / "data.qcow2"
+    )
 
 
-def overlay(base: Path, into: Path, size_mib: int) -> None:
+def create_overlay(base: Path, into: Path, size_mib: int) -> None:
     """Creates a disk that holds what is written to it and reads all else from `base`, of at least the size of `base`: a
     shorter disk would cut its file system. Raises PlatformError.
     """
@@ -238,10 +241,10 @@ def read_disk_size(file: Path) -> int:
     return int.from_bytes(header[QCOW2_SIZE_END - 8 :], "big")
 
 
-def unknown_image(name: str) -> str:
+def explain_unknown_image(name: str) -> str:
     """What is wrong with an image's name; empty when nothing is."""
     try:
-        packages_of(name if name != MINIMAL else DEBIAN)
+        list_packages(name if name != MINIMAL else DEBIAN)
     except PlatformError as error:
         return str(error)
     return ""

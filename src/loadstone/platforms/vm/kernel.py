@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.host import launch
-from loadstone.host.cache import cached, digest
+from loadstone.host.cache import compute_digest, fill_cached
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.vm.settings import KernelFlavour
 
 PACKAGE = "linux-image-cloud-amd64"
 KERNEL_PACKAGES = {KernelFlavour.CLOUD: PACKAGE, KernelFlavour.GENERIC: "linux-image-amd64"}
 """Names of the newest of their kind; the package that each depends on has the kernel."""
-MODULES = (
+KERNEL_MODULES = (
     *("virtio_pci", "virtio_net", "vmxnet3", "virtio_blk", "virtio_console", "virtio-rng"),
     *("crc32c_generic", "ext4"),
 )
@@ -43,18 +43,18 @@ class Kernel:
     digest: str
 
 
-def kernel(flavour: KernelFlavour = KernelFlavour.CLOUD) -> Kernel:
+def get_kernel(flavour: KernelFlavour = KernelFlavour.CLOUD) -> Kernel:
     """Returns the kernel, which is downloaded from the distribution's archive the first time. Raises PlatformError."""
     package = KERNEL_PACKAGES[flavour]
-    folder = cached("kernel", package, lambda into: _fetch(into, package))
+    folder = fill_cached("kernel", package, lambda into: _fetch(into, package))
     image = next(folder.glob("boot/vmlinuz-*"))
     version = image.name.removeprefix("vmlinuz-")
-    base = _ordered(folder, version, MODULES)
+    base = _ordered(folder, version, KERNEL_MODULES)
     lists = {
         name: tuple(module for module in _ordered(folder, version, modules) if module not in base)
         for name, modules in MODULE_LISTS.items()
     }
-    return Kernel(version, image, base, lists, digest(image.read_bytes()))
+    return Kernel(version, image, base, lists, compute_digest(image.read_bytes()))
 
 
 def _fetch(folder: Path, package: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from qemu.qmp import QMPClient, QMPError
 
 from loadstone.host import launch
-from loadstone.host.http import free_port
+from loadstone.host.http import find_free_port
 from loadstone.host.tasks import TIDY_S, end_tasks
 from loadstone.model.errors import PlatformError
 from loadstone.model.target import Endpoint
@@ -24,11 +24,11 @@ from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.routing import LOOPBACK
 from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
-from loadstone.platforms.vm.command import RESTORING, Layout, Sockets, command
-from loadstone.platforms.vm.guest import Guest, interfaces
-from loadstone.platforms.vm.host_identity import host_identity
+from loadstone.platforms.vm.command import RESTORING, Layout, Sockets, build_command
+from loadstone.platforms.vm.guest import Guest, describe_interfaces
+from loadstone.platforms.vm.host_identity import read_host_identity
 from loadstone.platforms.vm.host_share import find_vhost_threads, make_launch_prefix, make_share_group, pin_threads
-from loadstone.platforms.vm.saved_state import SavedState, UnusableStateError, new_state, opened_state, remove_state
+from loadstone.platforms.vm.saved_state import SavedState, UnusableStateError, create_state, open_state, remove_state
 from loadstone.platforms.vm.settings import Pages
 from loadstone.platforms.vm.state_key import state_key
 from loadstone.platforms.vm.state_transfer import LOAD_S, load_state, save_state
@@ -57,7 +57,7 @@ BEFORE_PANIC = 200
 TOO_SMALL = ("Initramfs unpacking failed: write error", "out_of_memory", "Out of memory")
 """What Linux says that has no room for its first files, or ends for want of memory."""
 GIVE_MORE = "too little memory: give it more (`--machine memory=256`)"
-LEAST_MIB = 128
+VM_LEAST_MIB = 128
 """Memory with less of which Linux may hang without a word."""
 
 
@@ -104,7 +104,7 @@ class VirtualMachine(Guest):
         """Where that is declared."""
         return self.layout.settings.restart
 
-    async def come_up(self, is_cold: bool = False) -> None:
+    async def boot_or_restore(self, is_cold: bool = False) -> None:
         """Restores the machine from the saved state of its kind; boots it where there is none that can be used, or it
         is to be `cold`. Raises PlatformError.
         """
@@ -128,14 +128,14 @@ class VirtualMachine(Guest):
         """Boots it, and keeps its state under the key; for how many seconds it stood still for that."""
         await self._start_qemu()
         await self.qmp.execute("cont")
-        hello = await _within(self, self.agent.hello(), self.boot_s, "boot")
+        hello = await _within(self, self.agent.wait_hello(), self.boot_s, "boot")
         saved_s = await self._keep_state(key, hello) if key else 0.0
-        await self.personalize(interfaces(self.context.nics, self.layout.settings.nic))
+        await self.personalize(describe_interfaces(self.context.nics, self.layout.settings.nic))
         return saved_s
 
     async def _keep_state(self, key: str, hello: Json) -> float:
         """Saves the state, before anything in it is one machine's own. One that cannot be saved is worth no error."""
-        with new_state(key, self.context.journal) as writer:
+        with create_state(key, self.context.journal) as writer:
             if writer is None:
                 return 0.0
             began = time.monotonic()
@@ -148,7 +148,7 @@ class VirtualMachine(Guest):
 
     async def _restore(self, key: str) -> bool:
         """Starts it from the state of this key; whether there is one. Raises UnusableStateError."""
-        with opened_state(key) as state:
+        with open_state(key) as state:
             if state is None:
                 return False
             checking = asyncio.create_task(asyncio.to_thread(state.verify))
@@ -158,7 +158,7 @@ class VirtualMachine(Guest):
                 await _within(self, load_state(self.qmp, state), LOAD_S, "restore its state")
                 self.agent.assume_hello(state.header.hello)
                 await self.qmp.execute("cont")
-                await self.personalize(interfaces(self.context.nics, self.layout.settings.nic))
+                await self.personalize(describe_interfaces(self.context.nics, self.layout.settings.nic))
             except (PlatformError, QMPError, EOFError, OSError) as error:
                 raise UnusableStateError(str(error).partition("; console kept")[0]) from None
             finally:
@@ -181,7 +181,7 @@ class VirtualMachine(Guest):
         sockets = self.layout.sockets
         await self.qmp.start_server(str(sockets.qmp))
         await self.agent.listen(sockets.agent)
-        self.agent.hear = self.hear
+        self.agent.hear = self.on_event
         if self.group is None:
             share = (self.context.journal, self.name, self.layout.settings)
             self.group = await asyncio.to_thread(make_share_group, *share)
@@ -191,7 +191,7 @@ class VirtualMachine(Guest):
         await _place_threads(self)
 
     async def _describe(self, boot_s: float) -> None:
-        self.describe(await self.agent.hello(), boot_s, await self.agent.clock())
+        self.describe(await self.agent.wait_hello(), boot_s, await self.agent.compare_clock())
         self.facts["qemu"] = await _version(self.qmp)
 
     async def keep(self) -> None:
@@ -208,7 +208,7 @@ class VirtualMachine(Guest):
     async def _come_back(self) -> None:
         await _end(self.process, self.qmp, self.agent)
         self.qmp, self.agent = QMPClient(self.name), Agent()
-        await self.come_up(is_cold=True)  # its recovery is measured, which is a boot
+        await self.boot_or_restore(is_cold=True)  # its recovery is measured, which is a boot
         for name, text in self.written.items():
             await self.agent.ask("write", path=f"{self.files}/{name}", text=text)
         for service in self.services.values():
@@ -217,25 +217,25 @@ class VirtualMachine(Guest):
 
     async def forward(self, port: int) -> Endpoint:
         """Has QEMU listen on a free port. Raises PlatformError."""
-        there = free_port()
+        there = find_free_port()
         monitor_command = f"hostfwd_add public tcp:{LOOPBACK}:{there}-:{port}"
         reply = await self.qmp.execute("human-monitor-command", {"command-line": monitor_command})
         if reply:
             raise PlatformError(f"Port {port} of {self.name} cannot be forwarded: {str(reply).strip()}")
         return Endpoint(LOOPBACK, there)
 
-    async def outside(self) -> Json | None:
+    async def read_outside(self) -> Json | None:
         """What it costs the host, by kind of thread, and what the hypervisor counts of its disks and lines."""
-        return await usage.outside(self.process.pid, self.qmp, self.threads, self.context.nics)
+        return await usage.read_outside(self.process.pid, self.qmp, self.threads, self.context.nics)
 
     def end(self) -> str:
         """How QEMU ended, with the console's last words; not while it is started anew."""
         code = None if self.is_coming_back else self.process.returncode
-        return "" if code is None else f"{_how(code)}; {last_words(self.log, self.layout.sockets.console)}"
+        return "" if code is None else f"{_how(code)}; {read_last_output(self.log, self.layout.sockets.console)}"
 
 
 @asynccontextmanager
-async def virtual_machine(
+async def start_virtual_machine(
     context: MachineContext, layout: Layout, boot_s: float | None = None, is_cold: bool = False
 ) -> AsyncIterator[VirtualMachine]:
     """Starts a machine, waits for its agent, gives it what is its own; ends it with the block. One that is declared
@@ -253,7 +253,7 @@ async def virtual_machine(
         boot_s=VM_BOOT_TIMEOUT_S if boot_s is None else boot_s,
     )
     try:
-        await machine.come_up(is_cold or not layout.is_restorable)
+        await machine.boot_or_restore(is_cold or not layout.is_restorable)
         async with _running_machine(machine):
             yield machine
     finally:
@@ -279,7 +279,7 @@ async def _running_machine(machine: VirtualMachine) -> AsyncIterator[None]:
 def _key_of(layout: Layout) -> str:
     """The key of its saved state; empty where it has none, since QEMU cannot be read."""
     try:
-        return state_key(layout, host_identity())
+        return state_key(layout, read_host_identity())
     except OSError:
         return ""
 
@@ -291,7 +291,7 @@ async def _spawn(
     with log.open("wb") as errors:
         return await launch.start_guarded(
             *make_launch_prefix(settings, layout.nics, group, locks_memory=bool(settings.vfio)),
-            *command(layout),
+            *build_command(layout),
             *(RESTORING if state else ()),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=errors,
@@ -321,10 +321,10 @@ async def _within(machine: VirtualMachine, waiting: Coroutine[Any, Any, Any], se
     for task in (sign, death):
         task.cancel()
     await asyncio.gather(sign, death, return_exceptions=True)
-    last_lines = last_words(machine.log, machine.layout.sockets.console)
+    last_lines = read_last_output(machine.log, machine.layout.sockets.console)
     code = machine.process.returncode
     why = f"did not {do} within {seconds:g} s" if code is None else f"ended with {_how(code)} instead of coming up"
-    if code is None and machine.layout.spec.memory < LEAST_MIB and GIVE_MORE not in last_lines:
+    if code is None and machine.layout.spec.memory < VM_LEAST_MIB and GIVE_MORE not in last_lines:
         last_lines += f"; it may have {GIVE_MORE}"
     raise PlatformError(f"The virtual machine {machine.name} {why}; {last_lines}")
 
@@ -333,7 +333,7 @@ def _how(code: int) -> str:
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
 
 
-def last_words(log: Path, console: Path) -> str:
+def read_last_output(log: Path, console: Path) -> str:
     """The last words of QEMU and of the console, and where all are."""
     texts = []
     for source, path in (("QEMU", log), ("its console", console)):
@@ -391,6 +391,6 @@ async def _quit(qmp: QMPClient, process: asyncio.subprocess.Process) -> None:
     await process.wait()
 
 
-def short(journal: ResourceJournal, name: str, console: Path) -> Sockets:
+def shorten_sockets(journal: ResourceJournal, name: str, console: Path) -> Sockets:
     """Sockets in the journal's folder, whose path is short enough for them."""
     return Sockets(journal.folder / f"{name}.qmp", journal.folder / f"{name}.agent", console)

@@ -20,7 +20,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 
-from loadstone.host.cache import cache_folder
+from loadstone.host.cache import find_cache_folder
 from loadstone.host.locks import remove_unlocked
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.vm.state_key import STATE_FORMAT
@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 HEADER_BYTES = 4096
 MOST_STATES = 16
-MOST_BYTES = 4 << 30
+STATES_MOST_BYTES = 4 << 30
 """Of all states together. Those that were not used for longest are removed first."""
 FREE_BYTES = 1 << 30
 """Free space below which no state is saved."""
@@ -89,11 +89,11 @@ class SavedState:
 
 def state_path(key: str) -> Path:
     """Where the state of this key is kept."""
-    return cache_folder() / f"{STATE_PREFIX}{key}"
+    return find_cache_folder() / f"{STATE_PREFIX}{key}"
 
 
 @contextmanager
-def opened_state(key: str) -> Iterator[SavedState | None]:
+def open_state(key: str) -> Iterator[SavedState | None]:
     """Opens the state of this key; None where there is none. Raises UnusableStateError."""
     path = state_path(key)
     try:
@@ -146,8 +146,8 @@ class StateWriter:
         self.file.seek(HEADER_BYTES)
         while count := read_into(piece):
             self.size_bytes += count
-            if self.size_bytes > MOST_BYTES:
-                raise OSError(errno.EFBIG, f"A state of more than {MOST_BYTES} bytes is not stored")
+            if self.size_bytes > STATES_MOST_BYTES:
+                raise OSError(errno.EFBIG, f"A state of more than {STATES_MOST_BYTES} bytes is not stored")
             digest.update(piece[:count])
             self.file.write(piece[:count])
         self.sha256 = digest.hexdigest()
@@ -163,12 +163,12 @@ class StateWriter:
 
 
 @contextmanager
-def new_state(key: str, journal: ResourceJournal) -> Iterator[StateWriter | None]:
+def create_state(key: str, journal: ResourceJournal) -> Iterator[StateWriter | None]:
     """Opens a file for the state of this key; None where another process writes it, or there is no room for it.
 
     An unfinished file is removed with the block, or by the next command where this process is killed.
     """
-    path = cache_folder() / f"{UNFINISHED_PREFIX}{key}"
+    path = find_cache_folder() / f"{UNFINISHED_PREFIX}{key}"
     file = _reserved(path, journal)
     if file is None:
         yield None
@@ -213,12 +213,12 @@ def _is_at(path: Path, file: IO[bytes]) -> bool:
 
 def _make_room() -> None:
     """Removes states beyond the bounds, and what killed processes left unfinished."""
-    above = cache_folder()
+    above = find_cache_folder()
     for left in above.glob(f"{UNFINISHED_PREFIX}*"):
         remove_unlocked(left)
     states = [(path.stat(), path) for path in above.glob(f"{STATE_PREFIX}*")]
     states.sort(key=lambda state: state[0].st_mtime, reverse=True)
     sizes = accumulate(status.st_size for status, _ in states)
     for number, ((_, path), size) in enumerate(zip(states, sizes, strict=True), 1):
-        if number > MOST_STATES or size > MOST_BYTES:
+        if number > MOST_STATES or size > STATES_MOST_BYTES:
             path.unlink(missing_ok=True)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from loadstone.host.cache import digest
+from loadstone.host.cache import compute_digest
 from loadstone.platforms.fabric import NetworkInterface
-from loadstone.platforms.vm.command import Layout, Sockets, command
+from loadstone.platforms.vm.command import Layout, Sockets, build_command
 from loadstone.platforms.vm.host_identity import HostIdentity
 from loadstone.platforms.vm.image import Image
 from loadstone.platforms.vm.settings import Accelerator
@@ -29,12 +29,12 @@ def state_key(layout: Layout, host: HostIdentity) -> str:
         nics=[NetworkInterface("", f"tap{number}", "", "", "", "") for number in range(len(layout.nics))],
         disk=layout.disk and NOWHERE / "disk",
     )
-    arguments = [*command(neutral), f"{layout.spec.disk} MiB of disk"]
-    return key_of(arguments, layout.image, layout.accelerator, host)
+    arguments = [*build_command(neutral), f"{layout.spec.disk} MiB of disk"]
+    return compute_state_key(arguments, layout.image, layout.accelerator, host)
 
 
-def key_of(arguments: Sequence[str], image: Image, accelerator: Accelerator, host: HostIdentity) -> str:
+def compute_state_key(arguments: Sequence[str], image: Image, accelerator: Accelerator, host: HostIdentity) -> str:
     """The same for arguments of QEMU that name no file of one machine. The processor matters under KVM alone."""
     processor = host.processor if accelerator is Accelerator.KVM else ""
     parts = [str(STATE_FORMAT), image.digest, image.kernel_version, accelerator, host.qemu, processor, *arguments]
-    return digest(*(part.encode() for part in parts))
+    return compute_digest(*(part.encode() for part in parts))

@@ -21,18 +21,18 @@ VHOST = "vhost"
 KVM_STATISTICS = Path("/sys/kernel/debug/kvm")
 
 
-async def outside(
+async def read_outside(
     pid: int, qmp: QMPClient, threads: Mapping[int, str], nics: Mapping[str, NetworkInterface]
 ) -> Json | None:
     """Counters that only grow; None when the machine is gone."""
     try:
-        cpu = thread_seconds(pid, threads)
+        cpu = read_thread_seconds(pid, threads)
         return {"cpu": cpu, "disk": await _disks(qmp), "network": line_counters(pid, nics), "exits": _exits(pid)}
     except (OSError, QMPError, EOFError):
         return None
 
 
-def thread_seconds(pid: int, threads: Mapping[int, str]) -> dict[str, float]:
+def read_thread_seconds(pid: int, threads: Mapping[int, str]) -> dict[str, float]:
     """Returns the CPU seconds of a process by kind of thread; those without a kind are `device` (proc(5), fields 14 and
     15). Threads of the kernel that work for the process count too.
     """

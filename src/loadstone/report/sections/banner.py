@@ -7,7 +7,7 @@ from loadstone.page.blocks import Block, Paragraph, Tone
 from loadstone.report.section import ReportContext, ReportSection
 from loadstone.store.folder import SealState
 
-EMULATED = (
+EMULATED_WARNING = (
     "QEMU translated every instruction of the virtual machines. The figures show that the set-up works, "
     "not what virtualization costs with KVM."
 )
@@ -15,7 +15,7 @@ EMULATED = (
 ANOTHER = "another measurement was running on this machine when this one started; each disturbs the other."
 
 
-def blocks(context: ReportContext) -> Iterator[Block]:
+def render_blocks(context: ReportContext) -> Iterator[Block]:
     """Warnings, where there are any."""
     manifest, seal = context.result.manifest, context.seal
     target = f"against {manifest.target}"
@@ -32,11 +32,11 @@ def blocks(context: ReportContext) -> Iterator[Block]:
     if not manifest.was_alone:
         yield Paragraph(ANOTHER, Tone.INVALID, "Not alone:")
     if manifest.emulated:
-        yield Paragraph(EMULATED, Tone.ALARM, "Emulated by TCG, not KVM")
+        yield Paragraph(EMULATED_WARNING, Tone.ALARM, "Emulated by TCG, not KVM")
     for notice in manifest.notices:
         yield Paragraph(notice, Tone.QUIET)
     if not manifest.verify_certificates:
         yield Paragraph("Certificates were not verified.", Tone.INVALID)
 
 
-SECTION = ReportSection(rank=10, of_result=blocks)
+SECTION = ReportSection(rank=10, of_result=render_blocks)

@@ -4,18 +4,18 @@ from collections.abc import Iterator, Mapping
 
 from loadstone.model.records.manifest import FleetHostRecord, MachineFacts, Manifest
 from loadstone.page.blocks import Block, Facts, Fold, Heading, Verbatim
-from loadstone.report.disclosure import noted, phases, versions_and_host
+from loadstone.report.disclosure import format_phases, list_notes, list_versions_and_host
 from loadstone.report.section import ReportContext, ReportSection
 
 
-def blocks(context: ReportContext) -> Iterator[Block]:
+def render_blocks(context: ReportContext) -> Iterator[Block]:
     """Lists of facts, the long ones folded."""
     manifest = context.result.manifest
     yield Heading("Configuration", 2, "configuration")
     yield Facts(
         [
             ("target", manifest.target),
-            ("phases", phases(manifest.profile)),
+            ("phases", format_phases(manifest.profile)),
             ("seed", f"{manifest.seed} (and one more with each iteration)"),
             ("driver threads", str(manifest.driver_threads)),
             *_driver_cores(manifest),
@@ -24,8 +24,8 @@ def blocks(context: ReportContext) -> Iterator[Block]:
             *((f"machine {name}", _machine(facts)) for name, facts in manifest.machines.items()),
             *([("data", manifest.data)] if manifest.data else []),
             *(("fault", fault) for fault in manifest.faults),
-            *noted(manifest.notes),
-            *versions_and_host(manifest.versions, manifest.host),
+            *list_notes(manifest.notes),
+            *list_versions_and_host(manifest.versions, manifest.host),
         ]
     )
     mitigations, limits = manifest.host.mitigations, manifest.host.cgroup_limits
@@ -73,4 +73,4 @@ def _text(value: object) -> str:
     return str(value)
 
 
-SECTION = ReportSection(rank=70, of_result=blocks)
+SECTION = ReportSection(rank=70, of_result=render_blocks)

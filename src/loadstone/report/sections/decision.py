@@ -7,10 +7,10 @@ from loadstone.report.section import ReportContext, ReportSection
 from loadstone.study.decision import decide_result
 
 
-def blocks(context: ReportContext) -> Iterator[Block]:
+def render_blocks(context: ReportContext) -> Iterator[Block]:
     """Yields a paragraph for each sentence."""
     for sentence in decide_result(context.result):
         yield Paragraph(sentence)
 
 
-SECTION = ReportSection(rank=26, of_result=blocks)
+SECTION = ReportSection(rank=26, of_result=render_blocks)

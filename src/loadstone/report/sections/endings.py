@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from loadstone.model.numbers import number
+from loadstone.model.numbers import format_number
 from loadstone.model.records.events import Ledger
 from loadstone.page.blocks import Block, Column, ColumnKind, Heading, Row, Table
 from loadstone.report.section import IterationContext, ReportSection
@@ -21,7 +21,7 @@ class EndingRow:
     """Over all phases."""
 
 
-def ending_rows(ledger: Sequence[Ledger]) -> list[EndingRow]:
+def list_ending_rows(ledger: Sequence[Ledger]) -> list[EndingRow]:
     """Endings by operation, all driver threads together."""
     counts: dict[tuple[str, str], tuple[int, int]] = {}
     for line in ledger:
@@ -32,15 +32,18 @@ def ending_rows(ledger: Sequence[Ledger]) -> list[EndingRow]:
     return [EndingRow(operation, ending, *both) for (operation, ending), both in counts.items()]
 
 
-def blocks(context: IterationContext) -> Iterator[Block]:
+def render_blocks(context: IterationContext) -> Iterator[Block]:
     """The table, of operations that may end well in several ways."""
-    rows = ending_rows(context.iteration.records.ledger)
+    rows = list_ending_rows(context.iteration.records.ledger)
     if not rows:
         return
     yield Heading("How operations ended")
     columns = [Column("operation"), Column("ending", ColumnKind.TEXT), Column("steady state"), Column("all phases")]
-    lines = [[row.operation, row.ending.replace("_", " "), number(row.steady), number(row.whole)] for row in rows]
+    lines = [
+        [row.operation, row.ending.replace("_", " "), format_number(row.steady), format_number(row.whole)]
+        for row in rows
+    ]
     yield Table(columns, [Row(line) for line in lines])
 
 
-SECTION = ReportSection(rank=30, of_iteration=blocks)
+SECTION = ReportSection(rank=30, of_iteration=render_blocks)

@@ -6,7 +6,7 @@ from loadstone.page.blocks import Block, Fold, Verbatim
 from loadstone.report.section import IterationContext, ReportSection
 
 
-def blocks(context: IterationContext) -> Iterator[Block]:
+def render_blocks(context: IterationContext) -> Iterator[Block]:
     """The words, where there are any."""
     samples = context.iteration.figures.samples
     if samples:
@@ -14,4 +14,4 @@ def blocks(context: IterationContext) -> Iterator[Block]:
         yield Fold(summary, [Verbatim("\n".join(samples))], is_open=True)
 
 
-SECTION = ReportSection(rank=60, of_iteration=blocks)
+SECTION = ReportSection(rank=60, of_iteration=render_blocks)

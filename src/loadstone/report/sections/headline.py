@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from loadstone.judge.verdict import headline_of
+from loadstone.judge.verdict import choose_headline
 from loadstone.model.figures import Distribution
-from loadstone.model.numbers import milliseconds, number
+from loadstone.model.numbers import format_milliseconds, format_number
 from loadstone.model.records.result import WorkloadResult
 from loadstone.model.records.verdict import Verdict
 from loadstone.page.blocks import Block, Numbers, Paragraph, Tone
@@ -14,7 +14,7 @@ NOT_DISCLOSED = "not disclosed"
 """Of figures that were published elsewhere, which is not the same as none."""
 
 
-def blocks(context: ReportContext) -> Iterator[Block]:
+def render_blocks(context: ReportContext) -> Iterator[Block]:
     """Of each workload's last iteration; of tiles the scores say it."""
     result = context.result
     if result.manifest.is_of_tiles:
@@ -24,7 +24,7 @@ def blocks(context: ReportContext) -> Iterator[Block]:
         if not items:
             continue
         name = [("workload", workload.id.label)] if len(result.workloads) > 1 else []
-        verdict = context.verdict_of(workload)
+        verdict = context.find_verdict(workload)
         if verdict is not None and verdict.verdict is Verdict.INVALID:
             scores = ", ".join(f"{title} {value}" for title, value in (*name, *items))
             yield Paragraph(f"{scores}. The run is invalid, so do not quote these figures.", Tone.QUIET)
@@ -34,36 +34,36 @@ def blocks(context: ReportContext) -> Iterator[Block]:
 
 def _items(workload: WorkloadResult) -> Iterator[tuple[str, str]]:
     figures = workload.iterations[-1].figures if workload.iterations else None
-    headline = headline_of(figures) if figures else None
+    headline = choose_headline(figures) if figures else None
     if figures is None or headline is None:
         return
     if len(workload.iterations) > 1:
         yield "iteration", str(workload.iterations[-1].number)
-    yield "operations/s", number(headline.per_s, 1)
+    yield "operations/s", format_number(headline.per_s, 1)
     if headline.errors_pct is None:
         mean_s = figures.response.mean_s
-        yield "average", "" if mean_s is None else milliseconds(mean_s)
+        yield "average", "" if mean_s is None else format_milliseconds(mean_s)
         yield "percentiles", NOT_DISCLOSED
         yield "errors", NOT_DISCLOSED
         return
     for percentile, time_s in ((50, headline.p50_s), (95, headline.p95_s), (99, headline.p99_s)):
-        why = why_unknown(figures.response, percentile)
-        yield f"p{percentile}", why if time_s is None else milliseconds(time_s)
-    yield "errors", f"{number(headline.errors_pct, 2)} %"
+        why = explain_unknown(figures.response, percentile)
+        yield f"p{percentile}", why if time_s is None else format_milliseconds(time_s)
+    yield "errors", f"{format_number(headline.errors_pct, 2)} %"
     if overdue := sum(operation.overdue for operation in figures.operations):
-        yield "no answer in time", number(overdue)
+        yield "no answer in time", format_number(overdue)
     if headline.resent:
-        yield "sent again", number(headline.resent)
+        yield "sent again", format_number(headline.resent)
     if headline.reconnects:
-        yield "reconnects", number(headline.reconnects)
+        yield "reconnects", format_number(headline.reconnects)
 
 
-def why_unknown(times: Distribution, percentile: float) -> str:
+def explain_unknown(times: Distribution, percentile: float) -> str:
     """Why a percentile is not known: too few answers, or too many operations that had none."""
     if not times.percentiles_s and times.count:
         return "not disclosed"
     lost_pct = 100 * times.lost / max(1, times.count + times.lost)
-    return f"{number(lost_pct)} % had no answer" if lost_pct > 100 - percentile else "too few samples"
+    return f"{format_number(lost_pct)} % had no answer" if lost_pct > 100 - percentile else "too few samples"
 
 
-SECTION = ReportSection(rank=25, of_result=blocks)
+SECTION = ReportSection(rank=25, of_result=render_blocks)

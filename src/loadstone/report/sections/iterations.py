@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from loadstone.judge.chance import share_interval
+from loadstone.judge.chance import compute_share_interval
 from loadstone.model.figures import IterationFigures
-from loadstone.model.numbers import number
+from loadstone.model.numbers import format_number
 from loadstone.model.records.result import WorkloadResult
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
 from loadstone.report.section import ReportContext, ReportSection
 from loadstone.report.sections.headline import NOT_DISCLOSED
 from loadstone.report.sections.operations import total
 
-COLUMNS = (
+ITERATION_COLUMNS = (
     *(Column("workload", ColumnKind.TEXT), Column("load", ColumnKind.TEXT), Column("iteration")),
     *(Column(title) for title in ("operations", "good", "tolerable", "fail", "errors", "overdue", "good, %")),
     *(Column("95 % interval", ColumnKind.TEXT), Column("verdict", ColumnKind.TEXT)),
@@ -24,19 +24,19 @@ NOTE = (
 )
 
 
-def blocks(context: ReportContext) -> Iterator[Block]:
+def render_blocks(context: ReportContext) -> Iterator[Block]:
     """A line for each iteration; of tiles the scores have tables of their own."""
     if context.result.manifest.is_of_tiles:
         return
     rows = [row for workload in context.result.workloads for row in _rows(context, workload)]
     if rows:
         yield Heading("Iterations", 2, "iterations")
-        yield Table(list(COLUMNS), rows)
+        yield Table(list(ITERATION_COLUMNS), rows)
         yield Paragraph(NOTE, Tone.QUIET)
 
 
 def _rows(context: ReportContext, workload: WorkloadResult) -> Iterator[Row]:
-    verdict = context.verdict_of(workload)
+    verdict = context.find_verdict(workload)
     judged = verdict.iterations if verdict else ()
     for iteration, record in zip_longest(workload.iterations, judged[: len(workload.iterations)]):
         outcome = Cell(record.verdict, Tone(record.verdict.value)) if record else Cell("not judged", Tone.INVALID)
@@ -48,12 +48,12 @@ def _counts(figures: IterationFigures) -> Iterator[str]:
     """Counts, and the share of good operations with its interval."""
     totals = total(figures)
     attempts = totals.requests + totals.overdue
-    yield from (number(count, 0) for count in (totals.requests, totals.good, totals.tolerable, totals.fail))
+    yield from (format_number(count, 0) for count in (totals.requests, totals.good, totals.tolerable, totals.fail))
     counts = (totals.error_count, totals.overdue)
-    yield from (number(count, 0) if figures.is_disclosed else NOT_DISCLOSED for count in counts)
-    ends = share_interval(totals.good, attempts) if attempts else ()
-    yield number(100 * totals.good / attempts, 3) if attempts else ""
-    yield " to ".join(number(100 * end, 3) for end in ends)
+    yield from (format_number(count, 0) if figures.is_disclosed else NOT_DISCLOSED for count in counts)
+    ends = compute_share_interval(totals.good, attempts) if attempts else ()
+    yield format_number(100 * totals.good / attempts, 3) if attempts else ""
+    yield " to ".join(format_number(100 * end, 3) for end in ends)
 
 
-SECTION = ReportSection(rank=55, of_result=blocks)
+SECTION = ReportSection(rank=55, of_result=render_blocks)

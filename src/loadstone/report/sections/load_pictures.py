@@ -9,8 +9,8 @@ from loadstone.model.records.result import Iteration
 from loadstone.page.blocks import Block, Figure, Gallery
 from loadstone.page.plot import BarPlot, CrowdPlot, PercentilePlot, TimePlot
 from loadstone.report.section import IterationContext, ReportSection
-from loadstone.report.sections.operations import OperationRow, operation_rows
-from loadstone.store.histograms import crowd
+from loadstone.report.sections.operations import OperationRow, list_operation_rows
+from loadstone.store.histograms import count_crowd
 
 PHASES = {"ramp_up": "ramp-up", "warm_up": "warm-up", "steady": "steady state", "ramp_down": "ramp-down"}
 SHADED = "Shaded: outside the steady state."
@@ -23,17 +23,17 @@ MOST_COLUMNS = 120
 PlotRows = Iterator[dict[str, Any]]
 
 
-def blocks(context: IterationContext) -> Iterator[Block]:
+def render_blocks(context: IterationContext) -> Iterator[Block]:
     """Pictures, where the form shows any and seconds were recorded."""
     if context.report.pictures_each and context.iteration.records.intervals:
-        yield Gallery(figures_of(context))
+        yield Gallery(draw_figures(context))
 
 
-def figures_of(context: IterationContext) -> list[Figure]:
+def draw_figures(context: IterationContext) -> list[Figure]:
     """The pictures of an iteration."""
-    iteration, bands = context.iteration, phase_bands(context.iteration.records.intervals)
+    iteration, bands = context.iteration, list_phase_bands(context.iteration.records.intervals)
     figures = iteration.figures
-    rows = operation_rows(context.workload.criteria, figures) if figures.operations else []
+    rows = list_operation_rows(context.workload.criteria, figures) if figures.operations else []
     times = f"Each second's median and 99th percentile, from the intended start. {SHADED}"
     pictures = [
         Figure("Throughput", SHADED, TimePlot("operations per second", list(_throughput(iteration)), bands)),
@@ -60,7 +60,7 @@ def figures_of(context: IterationContext) -> list[Figure]:
     return pictures
 
 
-def phase_bands(intervals: Sequence[Interval]) -> list[dict[str, Any]]:
+def list_phase_bands(intervals: Sequence[Interval]) -> list[dict[str, Any]]:
     """Where each phase lies, from the driver's interval records."""
     bands: list[dict[str, Any]] = []
     for interval in intervals:
@@ -93,7 +93,7 @@ def _crowds(iteration: Iteration) -> PlotRows:
     for start in range(0, len(iteration.records.intervals), max(1, together)):
         some = iteration.records.intervals[start : start + together]
         since_s, until_s = some[0].middle_s - some[0].length_s / 2, some[-1].middle_s + some[-1].length_s / 2
-        for low_s, high_s, count in crowd([interval.response for interval in some]):
+        for low_s, high_s, count in count_crowd([interval.response for interval in some]):
             yield {"from": since_s, "to": until_s, "low": 1e3 * low_s, "high": 1e3 * high_s, "value": count}
 
 
@@ -124,4 +124,4 @@ def _parts(rows: Sequence[OperationRow]) -> PlotRows:
             yield {"name": row.name, "value": delay, "series": "server and network", "rank": 1}
 
 
-SECTION = ReportSection(rank=40, of_iteration=blocks)
+SECTION = ReportSection(rank=40, of_iteration=render_blocks)

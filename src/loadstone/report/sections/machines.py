@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from loadstone.judge.usage import compute_line_usage, inside_usage, outside_usage, tree_usage
+from loadstone.judge.usage import compute_inside_usage, compute_line_usage, compute_outside_usage, compute_tree_usage
 from loadstone.model.machine import PUBLIC
 from loadstone.model.numbers import MBIT_PER_BYTE, MIB_PER_BYTE
 from loadstone.model.records.manifest import MachineFacts
@@ -18,9 +18,9 @@ NOTE = (
 )
 UNKNOWABLE = "it cannot know"
 NOT_READABLE = "not readable"
-SHARED = "shares the host's kernel"
+SHARED_KERNEL = "shares the host's kernel"
 RUN_BY_OTHERS = "run by others"
-LEAST_CORES = 0.005
+LEAST_MACHINE_CORES = 0.005
 """Of a process group that is worth a line."""
 Known = float | str | None
 """A figure, a text in its place, or nothing."""
@@ -44,7 +44,9 @@ class MachineView:
     rows: list[MachineRow]
 
 
-def machine_views(samples: Sequence[Sample], machines: Mapping[str, MachineFacts] | None = None) -> list[MachineView]:
+def list_machine_views(
+    samples: Sequence[Sample], machines: Mapping[str, MachineFacts] | None = None
+) -> list[MachineView]:
     """The machines that have a view of their own, by name; `machines` have the speeds of their links."""
     names = sorted({name for sample in samples for name, views in sample.machines.items() if _is_shown(views)})
     known = machines or {}
@@ -66,9 +68,9 @@ def _is_shown(views: MachineViews) -> bool:
     return views.outside is not None or (views.inside is not None and views.inside.running is not None)
 
 
-def blocks(context: IterationContext) -> Iterator[Block]:
+def render_blocks(context: IterationContext) -> Iterator[Block]:
     """A table for each machine that has a view of its own."""
-    views = machine_views(context.iteration.steady_samples, context.report.result.manifest.machines)
+    views = list_machine_views(context.iteration.steady_samples, context.report.result.manifest.machines)
     columns = [Column("figure"), Column("host"), Column("guest"), Column("unit", ColumnKind.TEXT)]
     for view in views:
         yield Heading(f"Machine {view.name}: as the host sees it, as it sees itself")
@@ -83,8 +85,8 @@ def _table_row(row: MachineRow) -> Row:
 
 
 def _rows(samples: Sequence[Sample], name: str) -> list[MachineRow]:
-    outside, inside = outside_usage(samples, name), inside_usage(samples, name)
-    tree = tree_usage(samples, name)
+    outside, inside = compute_outside_usage(samples, name), compute_inside_usage(samples, name)
+    tree = compute_tree_usage(samples, name)
     busy = sum(inside.get(f"{mode}_cores", 0.0) for mode in ("user", "system")) if inside else None
 
     def row(
@@ -96,10 +98,10 @@ def _rows(samples: Sequence[Sample], name: str) -> list[MachineRow]:
         return _rows_of_host(samples, name, inside)
     if not inside and "vcpu_cores" not in outside:
         return [
-            row("CPU in all", "cores", outside.get("cores") or tree.get("cores"), SHARED),
-            row("memory", "MiB", tree.get("resident_bytes"), SHARED, MIB_PER_BYTE),
-            row("network sent", "Mbit/s", outside.get("network_sent_per_s"), SHARED, MBIT_PER_BYTE),
-            row("network received", "Mbit/s", outside.get("network_recv_per_s"), SHARED, MBIT_PER_BYTE),
+            row("CPU in all", "cores", outside.get("cores") or tree.get("cores"), SHARED_KERNEL),
+            row("memory", "MiB", tree.get("resident_bytes"), SHARED_KERNEL, MIB_PER_BYTE),
+            row("network sent", "Mbit/s", outside.get("network_sent_per_s"), SHARED_KERNEL, MBIT_PER_BYTE),
+            row("network received", "Mbit/s", outside.get("network_recv_per_s"), SHARED_KERNEL, MBIT_PER_BYTE),
         ]
     return [
         row("CPU in all", "cores", outside.get("cores") or tree.get("cores"), busy),
@@ -151,7 +153,7 @@ def _rows_of_host(samples: Sequence[Sample], name: str, inside: Mapping[str, flo
         )
     for group in dict.fromkeys(group.name for view in views for group in view.groups):
         cores = sum(usage.cores for view in views for usage in view.groups if usage.name == group) / len(views)
-        if cores >= LEAST_CORES:
+        if cores >= LEAST_MACHINE_CORES:
             rows.append(MachineRow(f"process group {group}", "cores", RUN_BY_OTHERS, _text(cores, 1.0, NOT_READABLE)))
     return rows
 
@@ -168,4 +170,4 @@ def _text(value: float | str | None, factor: float, why_not: str) -> str:
     )
 
 
-SECTION = ReportSection(rank=80, of_iteration=blocks)
+SECTION = ReportSection(rank=80, of_iteration=render_blocks)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from loadstone.judge.mix import expected
+from loadstone.judge.mix import expect_deviation
 from loadstone.model.figures import Criteria, IterationFigures
-from loadstone.model.numbers import number
+from loadstone.model.numbers import format_number
 from loadstone.page.blocks import Block, Column, Fold, Row, Table
 from loadstone.report.section import IterationContext, ReportSection
 
@@ -24,7 +24,7 @@ class MixRow:
 
 def mix_rows(criteria: Criteria, figures: IterationFigures) -> Iterator[MixRow]:
     """A row for each operation; deviations as the judge computes them."""
-    shares = expected(criteria, figures)
+    shares = expect_deviation(criteria, figures)
     deviations: Mapping[str, float] = shares.operations_pct if shares else {}
     for operation in figures.operations:
         share = 100 * operation.ended / max(1, figures.ended)
@@ -33,7 +33,7 @@ def mix_rows(criteria: Criteria, figures: IterationFigures) -> Iterator[MixRow]:
         yield MixRow(operation.name, operation.ended, share, wanted, deviations.get(operation.name))
 
 
-def blocks(context: IterationContext) -> Iterator[Block]:
+def render_blocks(context: IterationContext) -> Iterator[Block]:
     """A folded table, where operations were measured; a tool has no mix."""
     rows = list(mix_rows(context.workload.criteria, context.iteration.figures))
     if not rows or context.workload.criteria.tool:
@@ -43,10 +43,10 @@ def blocks(context: IterationContext) -> Iterator[Block]:
         Row(
             [
                 row.name,
-                number(row.ended),
-                number(row.share_pct, 3),
-                number(row.expected_pct, 3),
-                number(row.deviation_pct, 2),
+                format_number(row.ended),
+                format_number(row.share_pct, 3),
+                format_number(row.expected_pct, 3),
+                format_number(row.deviation_pct, 2),
             ]
         )
         for row in rows
@@ -55,4 +55,4 @@ def blocks(context: IterationContext) -> Iterator[Block]:
     yield Fold(summary, [Table([Column(title) for title in titles], lines)])
 
 
-SECTION = ReportSection(rank=50, of_iteration=blocks)
+SECTION = ReportSection(rank=50, of_iteration=render_blocks)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from loadstone.model.figures import NOTHING, Criteria, Distribution, IterationFigures, OperationFigures, sum_counts
-from loadstone.model.numbers import number, seconds, three_digits
+from loadstone.model.numbers import format_number, format_seconds, format_three_digits
 from loadstone.model.records.events import OperationTally
 from loadstone.page.blocks import Block, Cell, Column, Heading, Paragraph, Row, Table, Tone
 from loadstone.report.section import IterationContext, ReportSection
@@ -25,7 +25,7 @@ PLAIN_TITLES: tuple[str, ...] = (
     *("p50", "p90", "p95", "p99", "p99.9", "max", "first byte\np50", "average\nbytes", "overdue\nat the end"),
 )
 """Of workloads whose users have no line of their own: nothing is said of what a line does."""
-TITLES: tuple[str, ...] = (
+OPERATION_TITLES: tuple[str, ...] = (
     *("operation", "operations", "good", "tolerable", "fail", "errors", "weighted\nbyte rate, B/s", "average,\ns"),
     *("p50", "p90", "p99", "p99.9", "max", "service\np99.9", "first byte\np50", "line,\ns", "server\ndelay, s"),
     *("average\nbytes", "published\nbytes", "bytes", "cut at\nstart / end", "overdue\nat the end"),
@@ -75,7 +75,7 @@ class OperationRow(OperationTally):
     bytes: int
 
 
-def operation_rows(criteria: Criteria, figures: IterationFigures) -> list[OperationRow]:
+def list_operation_rows(criteria: Criteria, figures: IterationFigures) -> list[OperationRow]:
     """A row for each operation and one for the total."""
     total_s = sum((op.inside.mean_s or 0) * op.inside.count for op in figures.operations)
     operations = [(op, criteria.published_bytes.get(op.name)) for op in figures.operations]
@@ -96,15 +96,15 @@ def _row(operation: OperationFigures, total_s: float, steady_s: float, published
         errors=operation.error_count,
         weighted_rate=operation.bytes / total_s if total_s else 0.0,
         mean_s=mean_s,
-        p50_s=response.value_at(50.0),
-        p90_s=response.value_at(90.0),
-        p95_s=response.value_at(95.0),
-        p99_s=response.value_at(99.0),
-        p999_s=response.value_at(99.9),
-        max_s=response.value_at(100.0),
+        p50_s=response.get_value_at(50.0),
+        p90_s=response.get_value_at(90.0),
+        p95_s=response.get_value_at(95.0),
+        p99_s=response.get_value_at(99.0),
+        p999_s=response.get_value_at(99.9),
+        max_s=response.get_value_at(100.0),
         lost=response.lost,
-        service_p999_s=operation.service.value_at(99.9),
-        first_byte_p50_s=operation.first_byte.value_at(50.0),
+        service_p999_s=operation.service.get_value_at(99.9),
+        first_byte_p50_s=operation.first_byte.get_value_at(50.0),
         line_s=line_s,
         server_delay_s=None if operation.inside.mean_s is None or line_s is None else operation.inside.mean_s - line_s,
         mean_bytes=operation.bytes / operation.requests if operation.requests else None,
@@ -148,14 +148,14 @@ def _together(parts: Sequence[Distribution]) -> Distribution:
     return Distribution(count, total_s / count, {}) if count else NOTHING
 
 
-def blocks(context: IterationContext) -> Iterator[Block]:
+def render_blocks(context: IterationContext) -> Iterator[Block]:
     """The table, where operations were measured."""
     figures = context.iteration.figures
     if not figures.operations:
         return
-    rows = operation_rows(context.workload.criteria, figures)
+    rows = list_operation_rows(context.workload.criteria, figures)
     has_lines = bool(rows[-1].line_s)
-    titles, note, line = (TITLES, NOTE, _table_row) if has_lines else (PLAIN_TITLES, PLAIN_NOTE, _plain_row)
+    titles, note, line = (OPERATION_TITLES, NOTE, _table_row) if has_lines else (PLAIN_TITLES, PLAIN_NOTE, _plain_row)
     if not figures.is_disclosed:
         titles, note, line = PUBLISHED_TITLES, PUBLISHED_NOTE, _published_row
     yield Heading("Operations")
@@ -170,7 +170,8 @@ def _compressed(operations: Sequence[OperationFigures]) -> str:
     wire, body = sum(op.bytes for op in operations), sum(op.body_bytes for op in operations)
     if body <= wire:
         return ""
-    return f"Responses were compressed: {number(wire)} bytes, headers included, for bodies of {number(body)} bytes."
+    sent, plain = format_number(wire), format_number(body)
+    return f"Responses were compressed: {sent} bytes, headers included, for bodies of {plain} bytes."
 
 
 def _table_row(row: OperationRow, is_total: bool) -> Row:
@@ -178,12 +179,12 @@ def _table_row(row: OperationRow, is_total: bool) -> Row:
     return Row(
         [
             row.name,
-            *map(number, (row.requests, row.good, row.tolerable)),
+            *map(format_number, (row.requests, row.good, row.tolerable)),
             _alarming(row.fail),
             _alarming(row.errors),
-            number(row.weighted_rate, 1),
-            *map(seconds, (*times, row.first_byte_p50_s, row.line_s, row.server_delay_s)),
-            *map(number, (row.mean_bytes, row.published_bytes, row.bytes)),
+            format_number(row.weighted_rate, 1),
+            *map(format_seconds, (*times, row.first_byte_p50_s, row.line_s, row.server_delay_s)),
+            *map(format_number, (row.mean_bytes, row.published_bytes, row.bytes)),
             f"{row.cut_at_start} / {row.cut_at_end}",
             _alarming(row.overdue),
         ],
@@ -195,11 +196,11 @@ def _published_row(row: OperationRow, is_total: bool) -> Row:
     return Row(
         [
             row.name,
-            *map(number, (row.requests, row.good, row.tolerable)),
+            *map(format_number, (row.requests, row.good, row.tolerable)),
             _alarming(row.fail),
-            number(row.weighted_rate, 1),
-            seconds(row.mean_s),
-            *map(number, (row.mean_bytes, row.published_bytes, row.bytes)),
+            format_number(row.weighted_rate, 1),
+            format_seconds(row.mean_s),
+            *map(format_number, (row.mean_bytes, row.published_bytes, row.bytes)),
         ],
         is_total,
     )
@@ -210,13 +211,13 @@ def _plain_row(row: OperationRow, is_total: bool) -> Row:
     return Row(
         [
             row.name,
-            number(row.requests),
-            number(row.per_s, 1),
-            *map(number, (row.good, row.tolerable)),
+            format_number(row.requests),
+            format_number(row.per_s, 1),
+            *map(format_number, (row.good, row.tolerable)),
             _alarming(row.fail),
             _alarming(row.errors),
-            *(three_digits(None if time_s is None else 1000 * time_s) for time_s in times),
-            number(row.mean_bytes),
+            *(format_three_digits(None if time_s is None else 1000 * time_s) for time_s in times),
+            format_number(row.mean_bytes),
             _alarming(row.overdue),
         ],
         is_total,
@@ -224,7 +225,7 @@ def _plain_row(row: OperationRow, is_total: bool) -> Row:
 
 
 def _alarming(count: int) -> Cell:
-    return Cell(number(count), Tone.BROKEN if count else Tone.PLAIN)
+    return Cell(format_number(count), Tone.BROKEN if count else Tone.PLAIN)
 
 
-SECTION = ReportSection(rank=20, of_iteration=blocks)
+SECTION = ReportSection(rank=20, of_iteration=render_blocks)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from loadstone.model.numbers import three_digits
+from loadstone.model.numbers import format_three_digits
 from loadstone.page.blocks import Block, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
 from loadstone.report.section import ReportContext, ReportSection
 from loadstone.study.run_figures import PairLog, compute_log
@@ -13,7 +13,7 @@ KINDS_NOTE = (
 )
 
 
-def blocks(context: ReportContext) -> Iterator[Block]:
+def render_blocks(context: ReportContext) -> Iterator[Block]:
     """A table with a row for each workload whose system had a pair."""
     each = {workload.id.label: compute_log(workload.iterations) for workload in context.result.workloads}
     logs = {name: log for name, log in each.items() if log is not None}
@@ -32,7 +32,7 @@ def build_table(logs: Mapping[str, PairLog]) -> Iterator[Block]:
 
 def _row(name: str, log: PairLog, kinds: list[str]) -> Row:
     rates = [log.log_mbit_per_s, *(log.mbit_per_s_by_kind.get(kind) for kind in kinds), log.wire_mbit_per_s]
-    return Row([name, *map(three_digits, rates)])
+    return Row([name, *map(format_three_digits, rates)])
 
 
-SECTION = ReportSection(rank=66, of_result=blocks)
+SECTION = ReportSection(rank=66, of_result=render_blocks)

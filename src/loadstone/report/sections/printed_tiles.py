@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from loadstone.judge.check import UNDISCLOSED
 from loadstone.judge.printed_tiles import audit_entries
-from loadstone.judge.tiles import maxima_of
+from loadstone.judge.tiles import get_maxima
 from loadstone.model.records.manifest import TileEntry
 from loadstone.page.blocks import Block, Cell, Column, Heading, Paragraph, Row, Table, Tone
 from loadstone.report.audited import list_audits
@@ -43,7 +43,7 @@ DETAIL_TABLES: Mapping[str, Mapping[str, str]] = {
 NOTE = "A cell without a figure was not printed. It says nothing about the system, unlike a printed 0."
 
 
-def blocks(context: ReportContext) -> Iterator[Block]:
+def render_blocks(context: ReportContext) -> Iterator[Block]:
     """Yields a table for each load, then the audits; nothing of tiles that were measured here."""
     entries = [entry for entry in context.result.manifest.tiles if entry.printed]
     if not entries:
@@ -53,7 +53,7 @@ def blocks(context: ReportContext) -> Iterator[Block]:
         yield Heading(title)
         yield Table([Column("tile"), *map(Column, columns.values())], [_row(entry, columns) for entry in entries])
     yield Paragraph(NOTE, Tone.QUIET)
-    yield from list_audits({context.result.manifest.name: audit_entries(entries, maxima_of(context.result))})
+    yield from list_audits({context.result.manifest.name: audit_entries(entries, get_maxima(context.result))})
 
 
 def _row(entry: TileEntry, columns: Mapping[str, str]) -> Row:
@@ -64,4 +64,4 @@ def _cells(printed: Mapping[str, str], names: Sequence[str]) -> list[str | Cell]
     return [printed.get(name) or Cell(UNDISCLOSED, Tone.QUIET) for name in names]
 
 
-SECTION = ReportSection(rank=51, of_result=blocks)
+SECTION = ReportSection(rank=51, of_result=render_blocks)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadstone.judge.remedies import REMEDIES, heading_of
+from loadstone.judge.remedies import REMEDIES, format_heading
 from loadstone.model.records.check import CheckId
 from loadstone.model.records.verdict import ResultVerdict
 from loadstone.page.blocks import Block, Heading, Paragraph
@@ -28,7 +28,7 @@ def _broken_rules(verdict: ResultVerdict) -> Sequence[CheckId]:
 
 def _entry(rule: CheckId) -> Iterator[Block]:
     remedy = REMEDIES[rule]
-    yield Heading(heading_of(rule), 3, build_anchor(rule), f"loadstone explain {rule}")
+    yield Heading(format_heading(rule), 3, build_anchor(rule), f"loadstone explain {rule}")
     for strong, text in (("", remedy.meaning), ("Cause:", remedy.cause), ("Remedy:", remedy.remedy)):
         yield Paragraph(text.replace("`", ""), strong=strong)
 

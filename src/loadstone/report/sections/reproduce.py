@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadstone.page.blocks import Block, Heading, Paragraph, Tone, Verbatim
-from loadstone.report.disclosure import command
+from loadstone.report.disclosure import format_command
 from loadstone.report.section import ReportContext, ReportSection
 
 NOTE = (
@@ -13,11 +13,11 @@ NOTE = (
 )
 
 
-def blocks(context: ReportContext) -> Iterator[Block]:
+def render_blocks(context: ReportContext) -> Iterator[Block]:
     """The command."""
     yield Heading("How to reproduce", 2, "reproduce")
-    yield Verbatim(command(context.result.manifest.command))
+    yield Verbatim(format_command(context.result.manifest.command))
     yield Paragraph(NOTE, Tone.QUIET)
 
 
-SECTION = ReportSection(rank=80, of_result=blocks)
+SECTION = ReportSection(rank=80, of_result=render_blocks)

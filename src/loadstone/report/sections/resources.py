@@ -20,13 +20,13 @@ MOST_UNFOLDED = 2
 """Hosts whose pictures are all shown at once; of more there is one picture, and the rest folded."""
 BUSY = ("user", "system", "wait", "steal")
 """Groups of CPU time that are drawn."""
-MOST_GROUPS = 6
+MOST_GROUPS_SHOWN = 6
 """Process groups of a host that are drawn."""
-LEAST_CORES = 0.005
+LEAST_CORES_DRAWN = 0.005
 """Use of a second from which a group counts as having done something."""
 
 
-def blocks(context: IterationContext) -> Iterator[Block]:
+def render_blocks(context: IterationContext) -> Iterator[Block]:
     """Pictures, where monitors were at work; all workloads of a tile have the same ones, so that one shows them."""
     kind = context.workload.id.kind
     if (
@@ -110,8 +110,8 @@ def _rest_of_host(name: str, views: HostViews) -> Iterator[Figure]:
     ]
     sent = (("sent", "bytes_sent_per_s"), ("received", "bytes_recv_per_s"))
     moved = (("read", "read_bytes_per_s"), ("written", "write_bytes_per_s"))
-    most = Counter(group.name for _, view in views for group in view.groups if group.cores >= LEAST_CORES)
-    names = [group for group, _ in most.most_common(MOST_GROUPS)]
+    most = Counter(group.name for _, view in views for group in view.groups if group.cores >= LEAST_CORES_DRAWN)
+    names = [group for group, _ in most.most_common(MOST_GROUPS_SHOWN)]
     groups = [
         (second, {group.name: group.cores for group in view.groups if group.name in names}) for second, view in views
     ]
@@ -221,4 +221,4 @@ def _lag(iteration: Iteration) -> SeriesRows:
     ]
 
 
-SECTION = ReportSection(rank=70, of_iteration=blocks)
+SECTION = ReportSection(rank=70, of_iteration=render_blocks)

@@ -10,13 +10,13 @@ from loadstone.report.section import ReportContext, ReportSection
 
 BINS = 60
 """Columns of the heat map at most."""
-CAPTION = (
+HEAT_CAPTION = (
     "Each cell: the 99th percentile of the response time as a share of the limit, in its worst second. Red cells reach "
     "or exceed the limit; empty cells have no completed operation. The lines enclose the measured window."
 )
 
 
-def blocks(context: ReportContext) -> Iterator[Block]:
+def render_blocks(context: ReportContext) -> Iterator[Block]:
     """The heat map, of a run of tiles whose seconds are there."""
     result = context.result
     begun = [
@@ -41,7 +41,7 @@ def blocks(context: ReportContext) -> Iterator[Block]:
     window = _first(begun[0]).window_unix_s or (start_s, start_s)
     names = [workload.id.label for workload in begun if workload.criteria.shortest_limit_s]
     plot = HeatPlot(rows, names, (window[0] - start_s, window[1] - start_s))
-    yield Gallery([Figure("Heat map: tiles and workloads over time", CAPTION, plot, is_wide=True)])
+    yield Gallery([Figure("Heat map: tiles and workloads over time", HEAT_CAPTION, plot, is_wide=True)])
 
 
 def _first(workload: WorkloadResult) -> Iteration:
@@ -66,4 +66,4 @@ def _cells(workload: WorkloadResult, after_s: float, bin_s: float) -> list[dict[
     ]
 
 
-SECTION = ReportSection(rank=40, of_result=blocks)
+SECTION = ReportSection(rank=40, of_result=render_blocks)

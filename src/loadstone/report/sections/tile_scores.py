@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadstone.judge.consolidation import NAME
+from loadstone.judge.consolidation import CONSOLIDATION_SCORE_NAME
 from loadstone.judge.score import DISCLAIMER
-from loadstone.model.numbers import chance, number
+from loadstone.model.numbers import format_chance, format_number
 from loadstone.model.records.manifest import Status
-from loadstone.model.records.verdict import GroupingFindings, TilesVerdict, Verdict, worst
+from loadstone.model.records.verdict import GroupingFindings, TilesVerdict, Verdict, choose_worst
 from loadstone.page.blocks import Block, Card, Cards, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
 from loadstone.report.section import ReportContext, ReportSection
 
@@ -28,7 +28,7 @@ POWER_NOTE = (
 )
 
 
-def blocks(context: ReportContext) -> Iterator[Block]:
+def render_blocks(context: ReportContext) -> Iterator[Block]:
     """What there is to say; nothing of a run that is not of tiles or not judged."""
     score = context.result.verdict.consolidation if context.result.verdict else None
     if score is None:
@@ -37,7 +37,7 @@ def blocks(context: ReportContext) -> Iterator[Block]:
     yield Cards([_score_card(context, score), *([_workloads_card(context)] if is_measured else [])])
     yield Heading("Performance", 2, "performance")
     yield _performance(score)
-    yield Paragraph(PERFORMANCE_NOTE.format(error=number(score.score_error, 1)), Tone.QUIET)
+    yield Paragraph(PERFORMANCE_NOTE.format(error=format_number(score.score_error, 1)), Tone.QUIET)
     yield Heading("Quality of service", 2, "quality")
     yield _quality(score)
     yield Paragraph(QUALITY_NOTE, Tone.QUIET)
@@ -47,10 +47,15 @@ def blocks(context: ReportContext) -> Iterator[Block]:
 
 def _score_card(context: ReportContext, score: TilesVerdict) -> Card:
     tile, maxima = context.result.manifest.tile, score.maxima
-    title = NAME if score.verdict is Verdict.PASS else f"{NAME}, {score.verdict}: not a valid result"
+    title = (
+        CONSOLIDATION_SCORE_NAME
+        if score.verdict is Verdict.PASS
+        else f"{CONSOLIDATION_SCORE_NAME}, {score.verdict}: not a valid result"
+    )
     quality = (
-        f"quality of service {number(score.qos_pct, 2)} %, worst tile {number(score.least_qos_pct, 2)} %; maxima app "
-        f"{maxima.app}, web {maxima.web}, mail {maxima.mail} /s of tile {tile.name if tile else ''}"
+        f"quality of service {format_number(score.qos_pct, 2)} %, "
+        f"worst tile {format_number(score.least_qos_pct, 2)} %; "
+        f"maxima app {maxima.app}, web {maxima.web}, mail {maxima.mail} /s of tile {tile.name if tile else ''}"
     )
     status = context.result.manifest.status
     headline = score.headline if status is Status.COMPLETE else f"no score: {status}"
@@ -69,7 +74,7 @@ def _workloads_card(context: ReportContext) -> Card:
     claim = "" if all(verdict.compliant for verdict in verdicts) else ", not compliant"
     store = manifest.tile.file_store if manifest.tile else ""
     lines.append(Cell(f"profile {manifest.profile.name}{claim}; downloads by the {store}", Tone.QUIET))
-    tone = Tone(worst([verdict.verdict for verdict in verdicts]).value)
+    tone = Tone(choose_worst([verdict.verdict for verdict in verdicts]).value)
     return Card(tone, f"{len(passed)} of {len(verdicts)}", "workloads pass", lines)
 
 
@@ -81,16 +86,16 @@ def _performance(score: TilesVerdict) -> Table:
             [
                 str(tile.number),
                 *(tile.groups.get(name, "") for name in groupings),
-                number(tile.pct_load),
-                *(number(rate, 2) for rate in (tile.app, tile.web, tile.mail)),
+                format_number(tile.pct_load),
+                *(format_number(rate, 2) for rate in (tile.app, tile.web, tile.mail)),
                 Cell("n/a", Tone.QUIET),
-                number(tile.score, 2),
+                format_number(tile.score, 2),
             ]
         )
         for tile in score.tiles
     ]
     blank = [""] * (len(titles) - 2)
-    return Table(_columns(titles), [*rows, Row(["all", *blank, number(score.score, 2)], is_total=True)])
+    return Table(_columns(titles), [*rows, Row(["all", *blank, format_number(score.score, 2)], is_total=True)])
 
 
 def _quality(score: TilesVerdict) -> Table:
@@ -98,15 +103,18 @@ def _quality(score: TilesVerdict) -> Table:
         Row(
             [
                 str(tile.number),
-                number(tile.pct_load),
-                *(number(share, 2) for share in (tile.qos_app, tile.qos_web, tile.qos_mail, tile.qos_idle, tile.qos)),
+                format_number(tile.pct_load),
+                *(
+                    format_number(share, 2)
+                    for share in (tile.qos_app, tile.qos_web, tile.qos_mail, tile.qos_idle, tile.qos)
+                ),
             ]
         )
         for tile in score.tiles
     ]
     totals = [("mean", score.qos_pct), ("least", score.least_qos_pct)]
     blank = [""] * 5
-    rows += [Row([name, *blank, f"{number(value, 2)} %"], is_total=True) for name, value in totals]
+    rows += [Row([name, *blank, f"{format_number(value, 2)} %"], is_total=True) for name, value in totals]
     return Table(_columns(["tile", "load, %", "app", "web", "mail", "idle", "tile"]), rows)
 
 
@@ -132,8 +140,8 @@ def _grouping(grouping: GroupingFindings) -> Paragraph:
         return Paragraph(f"By {grouping.by}: no group was worse than chance explains{reach}.")
     sentences = "; ".join(
         f"{finding.group} tiles did worse in {finding.figure.name} "
-        f"({number(finding.mean, 3)} against {number(finding.others, 3)}, "
-        f"{chance(finding.p, 4)})"
+        f"({format_number(finding.mean, 3)} against {format_number(finding.others, 3)}, "
+        f"{format_chance(finding.p, 4)})"
         for finding in worse
     )
     return Paragraph(f"By {grouping.by}: {sentences}.", Tone.BROKEN)
@@ -148,10 +156,10 @@ def _power(score: TilesVerdict) -> Iterator[Block]:
         Row(
             [
                 category.category,
-                number(score.score, 2),
-                number(category.loaded_w, 1),
-                number(category.idle_w, 1),
-                number(category.score_per_w, 3),
+                format_number(score.score, 2),
+                format_number(category.loaded_w, 1),
+                format_number(category.idle_w, 1),
+                format_number(category.score_per_w, 3),
                 category.meter,
             ]
         )
@@ -161,4 +169,4 @@ def _power(score: TilesVerdict) -> Iterator[Block]:
     yield Paragraph(POWER_NOTE, Tone.QUIET)
 
 
-SECTION = ReportSection(rank=30, of_result=blocks)
+SECTION = ReportSection(rank=30, of_result=render_blocks)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadstone.judge.compliance import obstacle
-from loadstone.judge.score import DISCLAIMER, NAME
+from loadstone.judge.compliance import describe_obstacles
+from loadstone.judge.score import DISCLAIMER, WEB_INDEX_NAME
 from loadstone.model.figures import IterationFigures
-from loadstone.model.numbers import number
+from loadstone.model.numbers import format_number
 from loadstone.model.records.result import WorkloadResult
 from loadstone.page.blocks import Block, Card, Cards, Cell, Paragraph, Tone
 from loadstone.report.section import ReportContext, ReportSection
@@ -17,7 +17,7 @@ LEGEND = (
 )
 
 
-def blocks(context: ReportContext) -> Iterator[Block]:
+def render_blocks(context: ReportContext) -> Iterator[Block]:
     """A card for each workload; tiles have cards of their own."""
     result = context.result
     if not result.manifest.is_of_tiles:
@@ -25,12 +25,12 @@ def blocks(context: ReportContext) -> Iterator[Block]:
     index = result.verdict.index if result.verdict else None
     if index is not None:
         claim = "" if index.compliant else " (from a run that is not compliant)"
-        yield Paragraph(f"{number(index.value, 1)}{claim}. {DISCLAIMER}", strong=f"{NAME}:")
+        yield Paragraph(f"{format_number(index.value, 1)}{claim}. {DISCLAIMER}", strong=f"{WEB_INDEX_NAME}:")
     yield Paragraph(LEGEND, Tone.QUIET)
 
 
 def _card(context: ReportContext, workload: WorkloadResult) -> Card:
-    verdict, criteria = context.verdict_of(workload), workload.criteria
+    verdict, criteria = context.find_verdict(workload), workload.criteria
     load = criteria.load_in_words + _rates([iteration.figures for iteration in workload.iterations])
     if verdict is None:
         return Card(Tone.INVALID, "not judged", workload.id.label, [load])
@@ -45,22 +45,22 @@ def _card(context: ReportContext, workload: WorkloadResult) -> Card:
 def _rates(iterations: Sequence[IterationFigures]) -> str:
     """Operations/s of each iteration."""
     rates = [iteration.throughput_per_s for iteration in iterations if iteration.operations]
-    known = [number(rate, 1) for rate in rates if rate is not None]
+    known = [format_number(rate, 1) for rate in rates if rate is not None]
     each = f" in iterations 1 to {len(known)}" if len(known) > 1 else ""
     return f", {', '.join(known)} operations/s{each}" if known else ""
 
 
 def _claim(context: ReportContext, workload: WorkloadResult) -> str:
     """Whether a pass may be called compliant, and if not why."""
-    verdict, criteria = context.verdict_of(workload), workload.criteria
+    verdict, criteria = context.find_verdict(workload), workload.criteria
     if verdict is not None and verdict.compliant:
         return "compliant"
     if context.result.manifest.imported is not None:
         return "not compliant: not measured here"
     if verdict is None:
         return "not compliant: it was not judged"
-    why = obstacle(criteria, verdict.verdict, verdict.not_judged, context.result.manifest.is_simulated)
+    why = describe_obstacles(criteria, verdict.verdict, verdict.not_judged, context.result.manifest.is_simulated)
     return f"not compliant: {why or 'its seal is not intact'}"
 
 
-SECTION = ReportSection(rank=20, of_result=blocks)
+SECTION = ReportSection(rank=20, of_result=render_blocks)

@@ -10,12 +10,12 @@ from loadstone.report.section import (
     IterationContext,
     ReportContext,
     ReportSection,
-    iteration_blocks,
-    shipped_sections,
+    list_shipped_sections,
+    render_iteration_blocks,
 )
 
 
-def blocks(context: ReportContext) -> Iterator[Block]:
+def render_blocks(context: ReportContext) -> Iterator[Block]:
     """Those of tiles are folded, but for the ones that do not pass."""
     result = context.result
     if not result.manifest.is_of_tiles:
@@ -27,7 +27,7 @@ def blocks(context: ReportContext) -> Iterator[Block]:
         text = "With this many workloads there are tables only; the heat map above shows them over time."
         yield Paragraph(text, Tone.QUIET)
     for workload in result.workloads:
-        verdict = context.verdict_of(workload)
+        verdict = context.find_verdict(workload)
         outcome = verdict.verdict if verdict else "not judged"
         summary = f"{workload.criteria.title}: {outcome}"
         yield Fold(summary, list(_workload(context, workload)), is_open=outcome != Verdict.PASS)
@@ -36,7 +36,7 @@ def blocks(context: ReportContext) -> Iterator[Block]:
 def _workload(context: ReportContext, workload: WorkloadResult) -> Iterator[Block]:
     criteria, label = workload.criteria, workload.id.label
     yield Heading(criteria.title, 2, label, f"{label}, {criteria.load_in_words}")
-    verdict = context.verdict_of(workload)
+    verdict = context.find_verdict(workload)
     judged = list(verdict.iterations) if verdict else []
     for index, iteration in enumerate(workload.iterations):
         record = judged[index] if index < len(judged) else None
@@ -44,9 +44,11 @@ def _workload(context: ReportContext, workload: WorkloadResult) -> Iterator[Bloc
         yield Heading(f"Iteration {iteration.number}: {outcome}", 3, tone=tone)
         if iteration.figures.trouble:
             yield Paragraph(iteration.figures.trouble, Tone.INVALID)
-        yield from iteration_blocks(IterationContext(context, workload, iteration, record), shipped_sections())
+        yield from render_iteration_blocks(
+            IterationContext(context, workload, iteration, record), list_shipped_sections()
+        )
     if not workload.iterations:
         yield Paragraph("Not begun.", Tone.QUIET)
 
 
-SECTION = ReportSection(rank=60, of_result=blocks)
+SECTION = ReportSection(rank=60, of_result=render_blocks)

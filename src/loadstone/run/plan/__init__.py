@@ -17,13 +17,13 @@ from loadstone.model.profile import Phases
 from loadstone.model.records.units import to_nanoseconds
 from loadstone.model.workload import Workload
 from loadstone.model.workload.mix import END, MixKind
-from loadstone.run.plan.load import compile_curve, compile_load, data_sessions
-from loadstone.run.plan.requests import compile_fields, compile_operation, embedded_files
-from loadstone.run.plan.targets import aim_part, source_addresses, target_plan
+from loadstone.run.plan.load import compile_curve, compile_load, compute_data_sessions
+from loadstone.run.plan.requests import compile_fields, compile_operation, plan_embedded_files
+from loadstone.run.plan.targets import aim_part, count_source_addresses, plan_target
 from loadstone.run.plan.values import DataSize, compile_value
 from loadstone.run.plan.workload_load import Json, Timing, WorkloadLoad
-from loadstone.workloads.scaling import rows
-from loadstone.workloads.shares import shares
+from loadstone.workloads.scaling import compute_rows
+from loadstone.workloads.shares import compute_shares
 
 __all__ = [
     "LOGGED",
@@ -33,12 +33,12 @@ __all__ = [
     "WorkloadLoad",
     "aim_plan",
     "compile_plan",
-    "data_sessions",
-    "embedded_files",
+    "compute_data_sessions",
+    "count_source_addresses",
     "make_plan",
-    "source_addresses",
+    "plan_embedded_files",
+    "plan_target",
     "start_plan",
-    "target_plan",
 ]
 
 PLAN_SCHEMA = 5
@@ -91,12 +91,12 @@ def _salted(part: Json) -> Json:
 
 def _part(part: WorkloadLoad, phases: Phases) -> Json:
     workload = part.workload
-    states = workload.states()
+    states = workload.list_states()
     index = {name: index for index, name in enumerate(states)}
     operations = {name: index for index, name in enumerate(workload.operations)}
-    owners = data_sessions(workload, part.load, phases)
-    size = DataSize(owners, rows(workload, owners))
-    if isinstance(part.load, Arrivals) and shares(workload).operations_per_session is None:
+    owners = compute_data_sessions(workload, part.load, phases)
+    size = DataSize(owners, compute_rows(workload, owners))
+    if isinstance(part.load, Arrivals) and compute_shares(workload).operations_per_session is None:
         remedy = "Set operations_per_session in its mix, or use --sessions."
         raise UsageError(f"User sessions of `{workload.name}` never end, so they cannot arrive at a rate. {remedy}")
     return {

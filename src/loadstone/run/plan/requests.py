@@ -11,7 +11,7 @@ from loadstone.model.workload.operation import (
     RateLimit,
     Request,
     RequestAround,
-    pairs_of,
+    list_pairs,
 )
 from loadstone.run.plan.workload_load import Json
 
@@ -22,14 +22,14 @@ def compile_operation(workload: Workload, name: str) -> Json:
     return {
         **_request(workload, operation, name),
         "usual_bytes": operation.document_bytes,
-        "embedded": embedded_files(workload, operation),
+        "embedded": plan_embedded_files(workload, operation),
         "limit": _limit(workload, operation),
         "endings": [{"name": name, **ending.model_dump()} for name, ending in operation.endings.items()],
         "uploads": [upload.to_plan(key) for key, upload in operation.uploads.items()],
         "before": [_around(workload, operation, request, name) for request in operation.before_it],
         "after": [_around(workload, operation, request, name) for request in operation.after_it],
         "images": None if operation.images is None else operation.images.model_dump(),
-        "websocket": [step.planned() for step in operation.websocket],
+        "websocket": [step.plan() for step in operation.websocket],
         "timeout_ns": to_nanoseconds(operation.timeout_s),
     }
 
@@ -50,7 +50,7 @@ def _request(workload: Workload, request: Request, name: str) -> Json:
         "query": _pairs(request.query),
         "form": _pairs(request.form),
         "body": request.body,
-        "headers": compile_fields(headers_of(workload, request)),
+        "headers": compile_fields(merge_headers(workload, request)),
         "redirects": request.redirects,
         "expect": {
             "status": list(checks.status if request.status is None else request.status),
@@ -64,13 +64,13 @@ def _request(workload: Workload, request: Request, name: str) -> Json:
                 *({"pointer": pointer, "is": None} for pointer in request.json_absent),
             ],
         },
-        "extract": [extract.planned() for extract in request.extract],
+        "extract": [extract.plan() for extract in request.extract],
         "set": compile_fields(request.set),
     }
 
 
 def _pairs(fields: Fields) -> list[Json]:
-    return [{"name": name, "value": text} for name, text in pairs_of(fields)]
+    return [{"name": name, "value": text} for name, text in list_pairs(fields)]
 
 
 def compile_fields(table: Mapping[str, str]) -> list[Json]:
@@ -78,14 +78,14 @@ def compile_fields(table: Mapping[str, str]) -> list[Json]:
     return [{"name": name, "value": value} for name, value in table.items()]
 
 
-def headers_of(workload: Workload, request: Request) -> dict[str, str]:
+def merge_headers(workload: Workload, request: Request) -> dict[str, str]:
     """What is sent with a request: its own headers, and those of all that it has no other of."""
     named = {name.lower() for name in request.headers}
     common = {name: text for name, text in workload.headers.items() if name.lower() not in named}
     return {name: text for name, text in {**common, **request.headers}.items() if text}
 
 
-def embedded_files(workload: Workload, operation: Operation) -> list[Json]:
+def plan_embedded_files(workload: Workload, operation: Operation) -> list[Json]:
     """A page's files; the k-th file of one size in a page is named `size-k`."""
     seen: dict[str, int] = {}
     files: list[Json] = []

@@ -10,9 +10,9 @@ from loadstone.model.profile import Phases
 from loadstone.model.target import Endpoint, Target
 from loadstone.model.workload import Workload
 from loadstone.model.workload.operation import Operation
-from loadstone.run.plan.load import data_sessions
+from loadstone.run.plan.load import compute_data_sessions
 from loadstone.run.plan.workload_load import Json, WorkloadLoad
-from loadstone.workloads.templates import TARGET, filled
+from loadstone.workloads.templates import TARGET, fill_holes
 
 PORTS_OF_AN_ADDRESS = 28_232
 """Ports that Linux gives to connections from one address (net.ipv4.ip_local_port_range). When half of them are in use,
@@ -38,15 +38,15 @@ def aim_part(compiled: Json, part: WorkloadLoad, phases: Phases) -> Json:
         _aim_operation(operation, part.workload, target, name)
         for name, operation in zip(part.workload.operations, played["operations"], strict=True)
     ]
-    connections = {**played["connections"], "source_addresses": source_addresses(part, phases)}
+    connections = {**played["connections"], "source_addresses": count_source_addresses(part, phases)}
     return {
         **compiled,
-        "targets": [target_plan(target) for target in part.targets],
+        "targets": [plan_target(target) for target in part.targets],
         "workload": {**played, "operations": operations, "connections": connections},
     }
 
 
-def source_addresses(part: WorkloadLoad, phases: Phases) -> int:
+def count_source_addresses(part: WorkloadLoad, phases: Phases) -> int:
     """Addresses that users of a server on this host come from: one, as from one machine, unless the target or the
     workload asks for several, or so many connections would leave few ports free.
     """
@@ -54,9 +54,9 @@ def source_addresses(part: WorkloadLoad, phases: Phases) -> int:
     wanted = (target.source_addresses if target else None) or connections.source_addresses
     if wanted is not None:
         return wanted
-    sessions = float(data_sessions(part.workload, part.load, phases))
+    sessions = float(compute_data_sessions(part.workload, part.load, phases))
     if isinstance(part.load, Arrivals):
-        sessions = max(sessions, part.load.peak_per_s(phases.steady_s) * TIME_WAIT_S)
+        sessions = max(sessions, part.load.compute_peak_per_s(phases.steady_s) * TIME_WAIT_S)
     sides = 1 if target is None else sum(side is not None for side in (target.http, target.https))
     each = 1 if connections.protocol == "http2" else connections.parallel
     return SPREAD_SOURCES if sessions * each * sides > PORTS_OF_AN_ADDRESS / 2 else 1
@@ -75,7 +75,7 @@ def _endpoint(endpoint: Endpoint | None) -> Json | None:
     return None if endpoint is None else asdict(endpoint)
 
 
-def target_plan(target: Target) -> Json:
+def plan_target(target: Target) -> Json:
     """A machine of the system as the driver reads it."""
     trust: Json = {"kind": "system"}
     if not target.verify:
@@ -100,7 +100,7 @@ def _aim_operation(compiled: Json, workload: Workload, target: Target | None, na
     texts = {TARGET: _site(target, secure)} if TARGET not in workload.values else {}
     return {
         **_aim_page(compiled, scheme, texts),
-        "embedded": [{**file, "path": filled(file["path"], _coded(texts))} for file in compiled["embedded"]],
+        "embedded": [{**file, "path": fill_holes(file["path"], _coded(texts))} for file in compiled["embedded"]],
         "before": [{**request, "page": _aim_page(request["page"], scheme, texts)} for request in compiled["before"]],
         "after": [{**request, "page": _aim_page(request["page"], scheme, texts)} for request in compiled["after"]],
         "websocket": [_aim_step(step, texts) for step in compiled["websocket"]],
@@ -111,20 +111,20 @@ def _aim_page(page: Json, scheme: str, texts: Mapping[str, str]) -> Json:
     return {
         **page,
         "scheme": scheme,
-        "path": filled(page["path"], _coded(texts)),
-        "body": None if page["body"] is None else filled(page["body"], texts),
+        "path": fill_holes(page["path"], _coded(texts)),
+        "body": None if page["body"] is None else fill_holes(page["body"], texts),
         **{key: [_aim_field(field, texts) for field in page[key]] for key in ("query", "form", "headers")},
     }
 
 
 def _aim_field(field: Json, texts: Mapping[str, str]) -> Json:
-    return {**field, "value": filled(field["value"], texts)}
+    return {**field, "value": fill_holes(field["value"], texts)}
 
 
 def _aim_step(step: str | Json, texts: Mapping[str, str]) -> str | Json:
     if isinstance(step, str):
         return step
-    named = {key: filled(text, texts) for key in SOCKET_TEXTS if isinstance(text := step.get(key), str)}
+    named = {key: fill_holes(text, texts) for key in SOCKET_TEXTS if isinstance(text := step.get(key), str)}
     return {**step, **named}
 
 

@@ -48,7 +48,7 @@ def _import_system(file: Path, results: Path, name: str, tiles: Sequence[StoredT
 
 def _declare(file: Path, name: str, tiles: Sequence[StoredTile]) -> Manifest:
     seconds = float(tiles[0].groups.get("seconds") or SECONDS)
-    profile = PROFILES["full"].changed(steady_s=seconds)
+    profile = PROFILES["full"].with_phases(steady_s=seconds)
     return make_manifest(
         name=name,
         imported=ImportedFrom(file.name, hashlib.sha256(read_bytes(file)).hexdigest()),

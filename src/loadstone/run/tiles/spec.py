@@ -19,14 +19,14 @@ from loadstone.model.tile import IDLE_S, Role, Tile, TileLoad, read_tile
 from loadstone.model.tile_services import TileServices
 from loadstone.model.workload import Published, Workload
 from loadstone.model.workload.values import TableValues
-from loadstone.platforms.registry import machine_kind
-from loadstone.run.criteria import mean_pause_s
+from loadstone.platforms.registry import build_machine_kind
+from loadstone.run.criteria import compute_mean_pause_s
 from loadstone.run.plan import WorkloadLoad
 from loadstone.run.spec import DeploymentSpec
 from loadstone.testbed.tiles import EMBEDDED_SERVICES, TilesSystem
 from loadstone.topologies import dealership
 from loadstone.workloads import load
-from loadstone.workloads.shares import shares
+from loadstone.workloads.shares import compute_shares
 
 SHIPPED = Path(__file__).parent / "shipped"
 LINES_PER_RATE = 4
@@ -36,26 +36,26 @@ CAP = 15
 MOST_DOWNLOAD_BYTES = 6_000_000
 APP_MAXIMUM = 1.745
 """Transactions and work orders/s of a unit of injection rate: 34.90 at 20 (docs/consolidation.md, Score)."""
-LEAST_PCT, MOST_PCT, STEP_PCT = 10, 90, 10
+LEAST_PCT, MOST_FRACTION_PCT, STEP_PCT = 10, 90, 10
 """Loads of a fractional tile."""
 
 
-def shipped_tiles() -> dict[str, Path]:
+def list_shipped_tiles() -> dict[str, Path]:
     """Tiles that come with the program: name to file."""
     return {file.stem: file for file in sorted(SHIPPED.glob("*.toml"))}
 
 
 def find_tile(name: str) -> Tile:
     """A tile by its name or file; raises UsageError and StudyError."""
-    known = shipped_tiles()
+    known = list_shipped_tiles()
     if name in known:
-        return read_tile(known[name], machine_kind())
+        return read_tile(known[name], build_machine_kind())
     if not name.endswith(".toml"):
         raise UsageError(f"There is no tile `{name}`. Use one of {', '.join(known)}, or your own file.")
-    return read_tile(Path(name), machine_kind())
+    return read_tile(Path(name), build_machine_kind())
 
 
-def maxima_of_tile(tile: Tile) -> Maxima:
+def compute_maxima(tile: Tile) -> Maxima:
     """Rates a full tile comes to where answers take no time: those declared, else what its loads make."""
     if tile.maxima is not None:
         return Maxima.from_scores(tile.maxima.app, tile.maxima.web, tile.maxima.mail)
@@ -64,16 +64,16 @@ def maxima_of_tile(tile: Tile) -> Maxima:
         ("web", _web(tile), tile.loads.web_sessions),
         ("mail", load("mail"), tile.loads.mail_users),
     ):
-        rates[name] = sessions / (mean_pause_s(workload.pacing) * shares(workload).paused)
+        rates[name] = sessions / (compute_mean_pause_s(workload.pacing) * compute_shares(workload).paused)
     return Maxima.from_scores(APP_MAXIMUM * tile.loads.injection_rate, rates["web"], rates["mail"])
 
 
-def tile_loads(tiles: int, last_fraction: float | None) -> tuple[TileLoad, ...]:
+def list_tile_loads(tiles: int, last_fraction: float | None) -> tuple[TileLoad, ...]:
     """Full tiles, the last one fractional where that is asked for; raises UsageError."""
     if tiles < 1:
         raise UsageError("A run needs at least one tile. Use --tiles 1 or more.")
     pct = 100 if last_fraction is None else round(last_fraction * 100)
-    if last_fraction is not None and not (LEAST_PCT <= pct <= MOST_PCT and pct % STEP_PCT == 0):
+    if last_fraction is not None and not (LEAST_PCT <= pct <= MOST_FRACTION_PCT and pct % STEP_PCT == 0):
         raise UsageError(f"`{last_fraction}` is not a valid load of a fractional tile. Use 0.1, 0.2 ... 0.9.")
     return (*(TileLoad(number, 100) for number in range(1, tiles)), TileLoad(tiles, pct))
 
@@ -105,8 +105,8 @@ class TilesSpec(DeploymentSpec):
     def software(self) -> dict[str, str]:
         """Services that a tile may choose, by what they are, and what the user set of their programs."""
         services = self.services
-        named = {choice: services.service_for(choice) for choice in ("database", "imap", "store")}
-        others = {choice: services.service_for(choice) for choice in ("service", "backend_service", "app", "tuning")}
+        named = {choice: services.get_service(choice) for choice in ("database", "imap", "store")}
+        others = {choice: services.get_service(choice) for choice in ("service", "backend_service", "app", "tuning")}
         named |= {choice: name for choice, name in others.items() if name not in (EMBEDDED, Tuning.DEFAULT)}
         return named | ({"set": write_settings_of_programs(services.settings)} if services.settings else {})
 
@@ -141,7 +141,7 @@ class TilesSpec(DeploymentSpec):
         about = f"{self.tile.header.title}, all workloads in one window of {self.phases.steady_s:g} s"
         return Profile(self.profile_name, about, self.phases, 1, Rigor.FULL if is_full else Rigor.REDUCED)
 
-    def phases_of(self, number: int) -> Phases:
+    def compute_phases(self, number: int) -> Phases:
         """Phases of tile `number`: those started earlier warm up longer, so that all windows are one."""
         waits_s = self.stagger_s * (len(self.loads) - number)
         return replace(self.phases, warm_up_s=self.phases.warm_up_s + waits_s)
@@ -151,34 +151,34 @@ class TilesSpec(DeploymentSpec):
         return {name: members[(number - 1) % len(members)] for name, members in self.groups.items()}
 
 
-def parts_of_tile(spec: TilesSpec, load_of: TileLoad) -> tuple[WorkloadLoad, ...]:
+def list_tile_parts(spec: TilesSpec, load_of: TileLoad) -> tuple[WorkloadLoad, ...]:
     """All workloads of a tile and how much of each is played."""
     tile, number = spec.tile, load_of.number
     loads = tile.loads
-    curve = tile.curve_of(number, len(spec.loads), spec.phases_of(number))
+    curve = tile.build_curve(number, len(spec.loads), spec.compute_phases(number))
     played = (
-        (TileLoadKind.WEB, Role.WEB, _web(tile), load_of.share(loads.web_sessions), None),
+        (TileLoadKind.WEB, Role.WEB, _web(tile), load_of.compute_share(loads.web_sessions), None),
         (
             TileLoadKind.DEALERS,
             Role.APP,
             load("dealership"),
-            load_of.share(dealership.TOPOLOGY.count_users(loads.injection_rate)),
+            load_of.compute_share(dealership.TOPOLOGY.count_users(loads.injection_rate)),
             curve,
         ),
         (
             TileLoadKind.LINES,
             Role.APP,
             load("manufacturing"),
-            load_of.share(LINES_PER_RATE * loads.injection_rate),
+            load_of.compute_share(LINES_PER_RATE * loads.injection_rate),
             curve,
         ),
-        (TileLoadKind.MAIL, Role.MAIL, load("mail"), load_of.share(loads.mail_users), None),
+        (TileLoadKind.MAIL, Role.MAIL, load("mail"), load_of.compute_share(loads.mail_users), None),
         (TileLoadKind.IDLE, Role.IDLE, _paced(load("idle"), loads.heartbeat_s), 1, None),
     )
     return tuple(_part(number, kind, role, workload, count, bent) for kind, role, workload, count, bent in played)
 
 
-def polling(spec: TilesSpec, number: int) -> WorkloadLoad:
+def build_polling(spec: TilesSpec, number: int) -> WorkloadLoad:
     """Heartbeats to every machine of a tile, for active idle."""
     workload = _paced(load("idle"), spec.tile.loads.heartbeat_s)
     return _part(number, TileLoadKind.POLL, Role.IDLE, workload, len(Role), phase=LoadPhase.ACTIVE_IDLE)

@@ -11,9 +11,9 @@ from loadstone.judge.tiles import StoredTile
 from loadstone.model.errors import Problem, StudyError, UsageError
 from loadstone.model.files import read_text
 
-COLUMNS = ("app", "web", "mail", "qos_app", "qos_web", "qos_mail", "qos_idle")
+FIGURE_COLUMNS = ("app", "web", "mail", "qos_app", "qos_web", "qos_mail", "qos_idle")
 """What a table must have; `pct_load`, `tile` and others may stand beside them."""
-SHARES = COLUMNS[3:]
+SHARE_COLUMNS = FIGURE_COLUMNS[3:]
 SYSTEM_COLUMNS = ("system", "board")
 """Columns that say which system a tile ran on; the first of them that a table has counts."""
 
@@ -21,7 +21,7 @@ SYSTEM_COLUMNS = ("system", "board")
 def is_tile_table(file: Path) -> bool:
     """Returns whether the heading of a table has the columns of tiles. Raises UsageError for a file without text."""
     heading = next(iter(read_text(file).splitlines()), "")
-    return set(COLUMNS) <= {name.strip() for name in heading.split(",")}
+    return set(FIGURE_COLUMNS) <= {name.strip() for name in heading.split(",")}
 
 
 def read_systems(file: Path) -> dict[str, list[StoredTile]]:
@@ -55,9 +55,9 @@ def _lines(file: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
         names = [name.strip() for name in reader.fieldnames or ()]
     except csv.Error as error:
         raise UsageError(f"{file} cannot be read: {error}.") from None
-    missing = [name for name in COLUMNS if name not in names]
+    missing = [name for name in FIGURE_COLUMNS if name not in names]
     if missing:
-        raise UsageError(f"{file} has no column {', '.join(missing)}. It needs {', '.join(COLUMNS)}.")
+        raise UsageError(f"{file} has no column {', '.join(missing)}. It needs {', '.join(FIGURE_COLUMNS)}.")
     if not lines:
         raise UsageError(f"{file} contains no tile: it has no rows below its heading.")
     return names, lines
@@ -73,13 +73,13 @@ def _row(file: Path, line: int, number: int, cells: dict[str, str], problems: li
             value = Decimal(text)
         except InvalidOperation:
             value = Decimal("nan")
-        if not value.is_finite() or value < 0 or (name in SHARES and value > 1):
-            wanted = "a share from 0 to 1" if name in SHARES else "a number, 0 or more"
+        if not value.is_finite() or value < 0 or (name in SHARE_COLUMNS and value > 1):
+            wanted = "a share from 0 to 1" if name in SHARE_COLUMNS else "a number, 0 or more"
             problems.append(Problem(file, line, name, f"`{text}` is not {wanted}", "Correct the cell."))
             return Decimal(0)
         return value
 
-    tile = TileFigures(**{name: take(name, cells.get(name, "")) for name in COLUMNS})
+    tile = TileFigures(**{name: take(name, cells.get(name, "")) for name in FIGURE_COLUMNS})
     pct_load = float(take("pct_load", (cells.get("pct_load") or "100").removesuffix("%").strip()))
     named = float(take("tile", cells.get("tile") or str(number)))
     return StoredTile(math.floor(named), pct_load, tile, cells)

@@ -25,23 +25,23 @@ from loadstone.model.tile import Role
 from loadstone.platforms.roles import refuse_unknown_roles
 from loadstone.run.criteria import make_criteria
 from loadstone.run.deployment import Round, RoundJobs
-from loadstone.run.disclosure import declarations, machine_record, make_manifest, role_records
+from loadstone.run.disclosure import make_manifest, read_declarations, record_machine, record_roles
 from loadstone.run.driver_loads import RoleTargets, compile_loads
 from loadstone.run.executor import DriverJob, StartMode
 from loadstone.run.plan import LOGGED, Timing
-from loadstone.run.seeds import seed_of_tile
+from loadstone.run.seeds import derive_tile_seed
 from loadstone.run.spec import Beginning
 from loadstone.run.tiles.spec import (
     PLAYED_BY,
     TilesSpec,
-    maxima_of_tile,
-    parts_of_tile,
-    polling,
+    build_polling,
+    compute_maxima,
+    list_tile_parts,
 )
 from loadstone.store.folder import ResultFolder
 from loadstone.testbed import Testbed
 from loadstone.testbed.machines import PlannedMachine
-from loadstone.testbed.tiles import tiles_testbed
+from loadstone.testbed.tiles import start_tiles
 from loadstone.testbed.up import TileUp
 from loadstone.workloads import is_unchanged
 
@@ -91,12 +91,12 @@ class TilesRun:
 
     def open(self, logs: Path, fleet: OpenFleet | None) -> AbstractAsyncContextManager[Testbed]:
         """Puts all tiles up; they are down when the block ends."""
-        return tiles_testbed(self.spec.system, logs, fleet)
+        return start_tiles(self.spec.system, logs, fleet)
 
     def plan_rounds(self) -> Sequence[Round]:
         """Returns the loaded round, and one of active idle where power is measured."""
         spec = self.spec
-        loaded = Round(spec.phases_of(1), partial(_loaded, spec), _beginning(spec))
+        loaded = Round(spec.compute_phases(1), partial(_loaded, spec), _beginning(spec))
         return [loaded, *([Round(spec.idle_phases, partial(_active_idle, spec))] if spec.power else [])]
 
 
@@ -107,14 +107,14 @@ def _loaded(spec: TilesSpec, testbed: Testbed, folder: ResultFolder) -> RoundJob
 
 
 def _loaded_tile(spec: TilesSpec, tile: TileUp, folder: ResultFolder) -> RoundJobs:
-    parts = parts_of_tile(spec, spec.loads[tile.number - 1])
-    timing = Timing(spec.phases_of(tile.number), log_operations=LOGGED if spec.fault is not None else 0)
+    parts = list_tile_parts(spec, spec.loads[tile.number - 1])
+    timing = Timing(spec.compute_phases(tile.number), log_operations=LOGGED if spec.fault is not None else 0)
     targets: RoleTargets = {str(role): (target,) for role, target in tile.targets.items()}
     jobs, audits = [], []
     for driver, kinds in PLAYED_BY.items():
         loads = compile_loads([part for part in parts if part.kind in kinds], timing)
         name = str(MachineRole(driver, tile=tile.number))
-        job = loads.prepare(name, targets, seed_of_tile(spec.seed, tile.number), folder, 1)
+        job = loads.prepare(name, targets, derive_tile_seed(spec.seed, tile.number), folder, 1)
         jobs.append(replace(_on_tile(spec, tile, job), after_s=spec.stagger_s * (tile.number - 1)))
         audits += loads.list_audits(job, targets)
     return RoundJobs(jobs, audits)
@@ -126,7 +126,7 @@ def _active_idle(spec: TilesSpec, testbed: Testbed, folder: ResultFolder) -> Rou
 
 
 def _poll(spec: TilesSpec, tile: TileUp, folder: ResultFolder) -> DriverJob:
-    part = polling(spec, tile.number)
+    part = build_polling(spec, tile.number)
     targets = {part.role: tuple(tile.heartbeats.values())}
     job = compile_loads([part], Timing(spec.idle_phases)).prepare(part.label, targets, spec.seed, folder, 1)
     return _on_tile(spec, tile, job)
@@ -149,7 +149,7 @@ def _on_tile(spec: TilesSpec, tile: TileUp, job: DriverJob) -> DriverJob:
 def describe_placement(spec: TilesSpec) -> dict[str, Settings]:
     """Returns what is declared of machines, as kept: only what was declared other than usual."""
     roles = merge_roles(spec.tile.list_settings(len(spec.loads)), spec.roles)
-    return {"machine": machine_record(spec.machine), **role_records(roles)}
+    return {"machine": record_machine(spec.machine), **record_roles(roles)}
 
 
 def _beginning(spec: TilesSpec) -> Beginning:
@@ -160,8 +160,8 @@ def _beginning(spec: TilesSpec) -> Beginning:
 
 
 def _manifest(spec: TilesSpec) -> Manifest:
-    loaded = [part for load in spec.loads for part in parts_of_tile(spec, load)]
-    polls = [polling(spec, load.number) for load in spec.loads] if spec.power else []
+    loaded = [part for load in spec.loads for part in list_tile_parts(spec, load)]
+    polls = [build_polling(spec, load.number) for load in spec.loads] if spec.power else []
     at_idle = replace(spec.profile, phases=spec.idle_phases)
     profiles = [*((part, spec.profile) for part in loaded), *((part, at_idle) for part in polls)]
     return make_manifest(
@@ -179,10 +179,10 @@ def _manifest(spec: TilesSpec) -> Manifest:
             name=spec.tile.name,
             title=spec.tile.header.title,
             loads=spec.tile.loads.model_dump(),
-            maxima=maxima_of_tile(spec.tile).record,
+            maxima=compute_maxima(spec.tile).record,
             stagger_s=spec.stagger_s,
             file_store=spec.system.file_store,
-            machines={role.value: spec.system.machine_of(1, role).model_dump(mode="json") for role in Role},
+            machines={role.value: spec.system.get_machine(1, role).model_dump(mode="json") for role in Role},
         ),
         tiles=tuple(TileEntry(load.number, load.pct, spec.group_of(load.number)) for load in spec.loads),
         criteria=tuple(
@@ -198,5 +198,5 @@ def _manifest(spec: TilesSpec) -> Manifest:
             )
             for part, profile in profiles
         ),
-        declarations=declarations((part.label, part.workload) for part in (*loaded, *polls)),
+        declarations=read_declarations((part.label, part.workload) for part in (*loaded, *polls)),
     )

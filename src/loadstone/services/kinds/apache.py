@@ -5,102 +5,102 @@ from loadstone.services import apache, mod_php, php
 from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.mechanisms import (
     CGI,
+    MECHANISMS_PATH,
     NEEDS_COMPILER,
     NEEDS_PERL,
-    PATH,
-    PROGRAMS,
+    PROGRAMS_FOLDER,
     build_commands,
-    source,
-    sources,
+    collect_sources,
+    read_source,
 )
-from loadstone.services.unprivileged import shell
+from loadstone.services.unprivileged import build_shell_command
 
 LUA = "printenv.lua"
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """In the foreground."""
-    texts = {apache.CONFIGURATION: configuration(site), **sources(site)}
+    texts = {apache.APACHE_CONFIGURATION: render_configuration(site), **collect_sources(site)}
     match site.mechanism:
         case Mechanism.MODULE:
-            texts[LUA] = source(LUA)
+            texts[LUA] = read_source(LUA)
         case Mechanism.PHP_FASTCGI:
-            texts[php.FPM_CONFIGURATION] = php.manager_configuration(site)
-            command = shell(f"{php.manager_is_there(site)}; {apache.serving(site)}")
-            version = shell(f"{apache.VERSION}; {php.VERSION}")
-            sources_of_status = {**apache.STATUS_SOURCES, **php.STATUS_SOURCES}
+            texts[php.FPM_CONFIGURATION] = php.render_manager_configuration(site)
+            command = build_shell_command(f"{php.render_manager_wait(site)}; {apache.render_start(site)}")
+            version = build_shell_command(f"{apache.APACHE_VERSION}; {php.PHP_VERSION}")
+            sources_of_status = {**apache.APACHE_STATUS_SOURCES, **php.PHP_STATUS_SOURCES}
             return Program(
                 command,
                 texts,
                 build_commands(site),
-                {"php": php.manager(site)},
+                {"php": php.build_manager_command(site)},
                 status=sources_of_status,
                 version=version,
             )
         case Mechanism.PHP_MODULE:
-            command = shell(f"{mod_php.linking(site)}; {apache.serving(site)}")
+            command = build_shell_command(f"{mod_php.render_link(site)}; {apache.render_start(site)}")
             return Program(
                 command,
                 texts,
                 build_commands(site),
-                status=apache.STATUS_SOURCES,
-                version=shell(f"{apache.VERSION}; {mod_php.VERSION}"),
+                status=apache.APACHE_STATUS_SOURCES,
+                version=build_shell_command(f"{apache.APACHE_VERSION}; {mod_php.MOD_PHP_VERSION}"),
             )
     return Program(
-        shell(apache.serving(site)),
+        build_shell_command(apache.render_start(site)),
         texts,
         build_commands(site),
-        status=apache.STATUS_SOURCES,
-        version=shell(apache.VERSION),
+        status=apache.APACHE_STATUS_SOURCES,
+        version=build_shell_command(apache.APACHE_VERSION),
     )
 
 
-def configuration(site: Site) -> str:
+def render_configuration(site: Site) -> str:
     """Of one mechanism."""
     root, pool = site.document_root, apache.find_event_pool(site)
-    files = f"DocumentRoot {root}\n{apache.readable(root)}"
+    files = f"DocumentRoot {root}\n{apache.render_readable(root)}"
     match site.mechanism:
         case Mechanism.MODULE:
-            content = f"LuaMapHandler {PATH} {site.folder}/{LUA}\nLuaScope thread\nLuaCodeCache forever\n"
-            return apache.http(site, pool, ("lua",), files + content)
+            content = f"LuaMapHandler {MECHANISMS_PATH} {site.folder}/{LUA}\nLuaScope thread\nLuaCodeCache forever\n"
+            return apache.render_http(site, pool, ("lua",), files + content)
         case Mechanism.C_CGI | Mechanism.PERL_CGI:
-            programs = f"{site.folder}/{PROGRAMS}"
-            runs = apache.readable(programs, "    Options +ExecCGI\n")
-            content = f"ScriptSock {site.folder}/cgid.sock\nScriptAlias {PATH} {programs}/{CGI[site.mechanism]}\n{runs}"
-            return apache.http(site, pool, ("cgid",), files + content)
+            programs = f"{site.folder}/{PROGRAMS_FOLDER}"
+            runs = apache.render_readable(programs, "    Options +ExecCGI\n")
+            alias = f"ScriptAlias {MECHANISMS_PATH} {programs}/{CGI[site.mechanism]}\n"
+            content = f"ScriptSock {site.folder}/cgid.sock\n{alias}{runs}"
+            return apache.render_http(site, pool, ("cgid",), files + content)
         case Mechanism.PHP_FASTCGI:
-            handler, lines = apache.php_handler(site)
-            content = (
-                f'<FilesMatch "\\.php$">\n    SetHandler {handler}\n</FilesMatch>\n{lines}{apache.php_status(handler)}'
-            )
-            return apache.http(site, pool, ("proxy", "proxy_fcgi"), files + content)
+            handler, lines = apache.render_php_handler(site)
+            content = f'<FilesMatch "\\.php$">\n    SetHandler {handler}\n</FilesMatch>\n{lines}'
+            content += apache.render_php_status(handler)
+            return apache.render_http(site, pool, ("proxy", "proxy_fcgi"), files + content)
         case Mechanism.PHP_MODULE:
-            content = f"AddType {mod_php.MODULE} .php\n{mod_php.loading(site)}"
-            return apache.http(site, apache.find_prefork_pool(site), (), files + content)
-    return apache.http(site, pool, (), files)
+            content = f"AddType {mod_php.MOD_PHP_TYPE} .php\n{mod_php.render_load(site)}"
+            return apache.render_http(site, apache.find_prefork_pool(site), (), files + content)
+    return apache.render_http(site, pool, (), files)
 
 
 KIND = ServiceKind(
     "apache",
     ServiceRole.WEBSERVER,
-    program,
+    build_program,
     8080,
     has_tls=True,
     reads_files=True,
-    needs=apache.NEEDS,
+    needs=apache.APACHE_NEEDS,
     mechanisms={
         Mechanism.STATIC: {},
         Mechanism.MODULE: {},
         Mechanism.C_CGI: NEEDS_COMPILER,
         Mechanism.PERL_CGI: NEEDS_PERL,
         Mechanism.PHP_FASTCGI: php.NEEDS_FPM,
-        Mechanism.PHP_MODULE: mod_php.NEEDS,
+        Mechanism.PHP_MODULE: mod_php.MOD_PHP_NEEDS,
     },
     is_tuned=True,
     settings={
-        apache.NAME: apache.SETTINGS,
-        apache.EVENT_NAME: apache.EVENT,
+        apache.APACHE_NAME: apache.APACHE_SETTINGS,
+        apache.EVENT_NAME: apache.EVENT_SETTINGS,
         apache.PREFORK_NAME: apache.PREFORK,
-        php.NAME: php.SETTINGS,
+        php.PHP_NAME: php.PHP_SETTINGS,
     },
 )

@@ -3,38 +3,45 @@
 from loadstone.model.service import ServiceRole
 from loadstone.services import apache, apache_php, php
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.sites import file_commands
-from loadstone.services.unprivileged import shell
+from loadstone.services.sites import build_file_commands
+from loadstone.services.unprivileged import build_shell_command
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """Both in the foreground."""
-    texts = {apache.CONFIGURATION: configuration(site), php.FPM_CONFIGURATION: php.manager_configuration(site)}
+    texts = {
+        apache.APACHE_CONFIGURATION: render_configuration(site),
+        php.FPM_CONFIGURATION: php.render_manager_configuration(site),
+    }
     return Program(
-        shell(f"{php.manager_is_there(site)}; {apache.serving(site)}"),
-        {**texts, **php.pages()},
-        file_commands(site, php.SESSIONS),
-        {"php": php.manager(site)},
-        status={**apache.STATUS_SOURCES, **php.STATUS_SOURCES},
-        version=shell(f"{apache.VERSION}; {php.VERSION}"),
+        build_shell_command(f"{php.render_manager_wait(site)}; {apache.render_start(site)}"),
+        {**texts, **php.read_pages()},
+        build_file_commands(site, php.SESSIONS),
+        {"php": php.build_manager_command(site)},
+        status={**apache.APACHE_STATUS_SOURCES, **php.PHP_STATUS_SOURCES},
+        version=build_shell_command(f"{apache.APACHE_VERSION}; {php.PHP_VERSION}"),
     )
 
 
-def configuration(site: Site) -> str:
+def render_configuration(site: Site) -> str:
     """With threads, which PHP's own processes allow."""
-    handler, lines = apache.php_handler(site)
-    extra = f"{lines}{apache.php_status(handler)}"
-    return apache_php.configuration(site, apache.find_event_pool(site), ("proxy", "proxy_fcgi"), handler, extra)
+    handler, lines = apache.render_php_handler(site)
+    extra = f"{lines}{apache.render_php_status(handler)}"
+    return apache_php.render_configuration(site, apache.find_event_pool(site), ("proxy", "proxy_fcgi"), handler, extra)
 
 
 KIND = ServiceKind(
     "apache-php",
     ServiceRole.WEB,
-    program,
+    build_program,
     8080,
     has_tls=True,
     reads_files=True,
-    needs={**apache.NEEDS, **php.NEEDS_FPM},
+    needs={**apache.APACHE_NEEDS, **php.NEEDS_FPM},
     is_tuned=True,
-    settings={apache.NAME: apache.SETTINGS, apache.EVENT_NAME: apache.EVENT, php.NAME: php.SETTINGS},
+    settings={
+        apache.APACHE_NAME: apache.APACHE_SETTINGS,
+        apache.EVENT_NAME: apache.EVENT_SETTINGS,
+        php.PHP_NAME: php.PHP_SETTINGS,
+    },
 )

@@ -2,12 +2,12 @@
 
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.reference import backend_command
+from loadstone.services.reference import build_backend_command
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """Over HTTP."""
-    return Program(backend_command(site.listen, site.threads))
+    return Program(build_backend_command(site.listen, site.threads))
 
 
-KIND = ServiceKind(EMBEDDED, ServiceRole.BACKEND, program)
+KIND = ServiceKind(EMBEDDED, ServiceRole.BACKEND, build_program)

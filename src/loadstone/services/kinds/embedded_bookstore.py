@@ -2,14 +2,14 @@
 
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.reference import plain_command
-from loadstone.topologies.bookstore import TABLES
+from loadstone.services.reference import build_plain_command
+from loadstone.topologies.bookstore import BOOKSTORE_TABLES
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """Over HTTP."""
-    options = TABLES.options(site.peers[ServiceRole.DATABASE], site.rows)
-    return Program(plain_command("bookstore", site.listen, site.threads, *options))
+    options = BOOKSTORE_TABLES.build_options(site.peers[ServiceRole.DATABASE], site.rows)
+    return Program(build_plain_command("bookstore", site.listen, site.threads, *options))
 
 
-KIND = ServiceKind(EMBEDDED, ServiceRole.BOOKSTORE, program)
+KIND = ServiceKind(EMBEDDED, ServiceRole.BOOKSTORE, build_program)

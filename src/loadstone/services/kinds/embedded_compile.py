@@ -3,7 +3,7 @@
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.services import tool_server
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.unprivileged import shell
+from loadstone.services.unprivileged import build_shell_command
 
 SOURCE_ARCHIVE = "/usr/src/uClibc-ng-1.0.35.tar.xz"
 COMPILE_REQUEST = ("runs", "jobs")
@@ -26,7 +26,7 @@ CONFIGURE = (
 def make_program(site: Site) -> Program:
     """Compiles as often as each request says."""
     logged = f"({CONFIGURE}) > ../configure.log 2>&1 || {{ tail ../configure.log >&2; exit 1; }}"
-    configuring = [*shell(f"{UNPACKING} && {HEADERS} && {logged}"), site.folder]
+    configuring = [*build_shell_command(f"{UNPACKING} && {HEADERS} && {logged}"), site.folder]
     return tool_server.serve_tool(
         site, COMPILE_REQUEST, COMPILE_SCRIPT, prepare=[configuring], version=["gcc", "--version"]
     )

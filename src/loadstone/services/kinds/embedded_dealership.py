@@ -2,13 +2,13 @@
 
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.reference import dealership_command
+from loadstone.services.reference import build_dealership_command
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """Over HTTP."""
     database = site.peers[ServiceRole.DATABASE]
-    return Program(dealership_command(site.listen, database, site.injection_rate, site.threads))
+    return Program(build_dealership_command(site.listen, database, site.injection_rate, site.threads))
 
 
-KIND = ServiceKind(EMBEDDED, ServiceRole.DEALERSHIP, program)
+KIND = ServiceKind(EMBEDDED, ServiceRole.DEALERSHIP, build_program)

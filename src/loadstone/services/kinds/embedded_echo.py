@@ -2,12 +2,12 @@
 
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.reference import plain_command
+from loadstone.services.reference import build_plain_command
 
 
 def make_program(site: Site) -> Program:
     """Echoes over TCP."""
-    return Program(plain_command("echo", site.listen, site.threads))
+    return Program(build_plain_command("echo", site.listen, site.threads))
 
 
 KIND = ServiceKind(EMBEDDED, ServiceRole.ECHO, make_program)

@@ -2,18 +2,18 @@
 
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.reference import plain_command
-from loadstone.topologies.events import TABLES
+from loadstone.services.reference import build_plain_command
+from loadstone.topologies.events import EVENTS_TABLES
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """Over HTTP. Pictures that users add are in its folder, unless a store keeps them."""
-    options = TABLES.options(site.peers[ServiceRole.DATABASE], site.rows)
+    options = EVENTS_TABLES.build_options(site.peers[ServiceRole.DATABASE], site.rows)
     if ServiceRole.STORE not in site.peers:
         options += ["--pictures", site.shared_folder or f"{site.folder}/pictures"]
     optional = (name for name in ("geocoder", ServiceRole.STORE, ServiceRole.CACHE) if name in site.peers)
     options += [word for name in optional for word in (f"--{name}", site.peers[name])]
-    return Program(plain_command("events", site.listen, site.threads, *options))
+    return Program(build_plain_command("events", site.listen, site.threads, *options))
 
 
-KIND = ServiceKind(EMBEDDED, ServiceRole.EVENTS, program)
+KIND = ServiceKind(EMBEDDED, ServiceRole.EVENTS, build_program)

@@ -3,7 +3,7 @@
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.services import tool_server
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.unprivileged import shell
+from loadstone.services.unprivileged import build_shell_command
 
 FIO = "/usr/bin/fio"
 FILE_MIB = 256
@@ -25,7 +25,9 @@ FIO_SCRIPT = f"( {CLOCK_LINE}; {FIO_COMMAND}; code=$?; {CLOCK_LINE}; cat report;
 def make_program(site: Site) -> Program:
     """Runs fio for each request."""
     copies = f"for part in $(seq {FILE_MIB // RANDOM_MIB}); do cat random; done > data"
-    filling = shell(f'mkdir -p "$0" && cd "$0" && head -c {RANDOM_MIB}M /dev/urandom > random && {copies} && sync data')
+    filling = build_shell_command(
+        f'mkdir -p "$0" && cd "$0" && head -c {RANDOM_MIB}M /dev/urandom > random && {copies} && sync data'
+    )
     return tool_server.serve_tool(
         site, FIO_REQUEST, FIO_SCRIPT, prepare=[[*filling, site.folder]], version=[FIO, "--version"]
     )

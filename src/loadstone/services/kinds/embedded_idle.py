@@ -2,12 +2,12 @@
 
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.reference import plain_command
+from loadstone.services.reference import build_plain_command
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """Heartbeats over HTTP."""
-    return Program(plain_command("idle", site.listen, site.threads))
+    return Program(build_plain_command("idle", site.listen, site.threads))
 
 
-KIND = ServiceKind(EMBEDDED, ServiceRole.IDLE, program)
+KIND = ServiceKind(EMBEDDED, ServiceRole.IDLE, build_program)

@@ -2,12 +2,12 @@
 
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.reference import plain_command
+from loadstone.services.reference import build_plain_command
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """Over HTTP; its pictures are files below the folder."""
-    return Program(plain_command("pictures", site.listen, site.threads, "--folder", f"{site.folder}/pictures"))
+    return Program(build_plain_command("pictures", site.listen, site.threads, "--folder", f"{site.folder}/pictures"))
 
 
-KIND = ServiceKind(EMBEDDED, ServiceRole.STORE, program)
+KIND = ServiceKind(EMBEDDED, ServiceRole.STORE, build_program)

@@ -10,13 +10,13 @@ from loadstone.model.service import ServiceRole, Tuning
 from loadstone.model.target import Endpoint
 from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.settings import resolve_settings
-from loadstone.services.unprivileged import NOT_ROOT, shell
+from loadstone.services.unprivileged import NOT_ROOT, build_shell_command
 
-PROGRAM, INSTALLER = "/usr/sbin/mariadbd", "/usr/bin/mariadb-install-db"
-USER, DATABASE, FIRST = "loadstone", "loadstone", "mariadb-first.sql"
-CONNECTIONS = 64
-DATA = "mariadb"
-NAME = "mariadb"
+MARIADB_PROGRAM, INSTALLER = "/usr/sbin/mariadbd", "/usr/bin/mariadb-install-db"
+MARIADB_USER, MARIADB_DATABASE, MARIADB_FIRST_FILE = "loadstone", "loadstone", "mariadb-first.sql"
+MARIADB_CONNECTIONS = 64
+MARIADB_DATA = "mariadb"
+MARIADB_NAME = "mariadb"
 """Of its settings."""
 _Size = Annotated[str, Field(pattern=r"^[0-9]{1,9}[KMG]?$")]
 
@@ -24,7 +24,9 @@ _Size = Annotated[str, Field(pattern=r"^[0-9]{1,9}[KMG]?$")]
 class MariadbSettings(Section):
     """Settings of MariaDB; those that are unset are as distributed. The names are its own."""
 
-    max_connections: int = Field(default=CONNECTIONS, ge=10, le=100_000, description="connections at once, at most")
+    max_connections: int = Field(
+        default=MARIADB_CONNECTIONS, ge=10, le=100_000, description="connections at once, at most"
+    )
     innodb_buffer_pool_size: _Size | None = Field(default=None, description="memory for cached pages, such as 1G")
     innodb_log_file_size: _Size | None = Field(default=None, description="size of the log, such as 512M")
     innodb_log_buffer_size: _Size | None = Field(
@@ -46,7 +48,7 @@ class MariadbSettings(Section):
         return {name.replace("_", "-"): str(value) for name, value in self.model_dump(exclude_none=True).items()}
 
 
-SETTINGS = {tuning: MariadbSettings() for tuning in Tuning}
+MARIADB_SETTINGS = {tuning: MariadbSettings() for tuning in Tuning}
 ALWAYS_SET = {
     "skip-name-resolve": "1",
     # Who only looks whether it is there counts as a broken connection, and after a hundred would be shut out.
@@ -55,43 +57,47 @@ ALWAYS_SET = {
 }
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """An empty database is made first; its user and database with its first start."""
-    data = f"{site.folder}/{DATA}"
-    settings = {"datadir": data, "socket": f"{site.folder}/mariadb.sock", "init-file": f"{site.folder}/{FIRST}"}
+    data = f"{site.folder}/{MARIADB_DATA}"
+    settings = {
+        "datadir": data,
+        "socket": f"{site.folder}/mariadb.sock",
+        "init-file": f"{site.folder}/{MARIADB_FIRST_FILE}",
+    }
     settings |= {"bind-address": site.listen, "port": str(site.port), **ALWAYS_SET}
-    settings |= resolve_settings(site, NAME, SETTINGS).list_options()
-    server = [PROGRAM, "--no-defaults", *(f"--{name}={value}" for name, value in settings.items())]
+    settings |= resolve_settings(site, MARIADB_NAME, MARIADB_SETTINGS).list_options()
+    server = [MARIADB_PROGRAM, "--no-defaults", *(f"--{name}={value}" for name, value in settings.items())]
     installing = [INSTALLER, "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal"]
     return Program(
-        shell(f"exec {shlex.join([*NOT_ROOT, *server])}"),
-        {FIRST: first_statements()},
-        [shell(f"{shlex.join([*NOT_ROOT, *installing, '--skip-test-db'])} > /dev/null")],
-        version=[PROGRAM, "--version"],
+        build_shell_command(f"exec {shlex.join([*NOT_ROOT, *server])}"),
+        {MARIADB_FIRST_FILE: render_first_statements()},
+        [build_shell_command(f"{shlex.join([*NOT_ROOT, *installing, '--skip-test-db'])} > /dev/null")],
+        version=[MARIADB_PROGRAM, "--version"],
     )
 
 
-def first_statements() -> str:
+def render_first_statements() -> str:
     """Everyone on its private network is trusted."""
     return (
-        f"CREATE DATABASE IF NOT EXISTS {DATABASE};\nCREATE USER IF NOT EXISTS {USER}@'%';\n"
-        f"GRANT ALL ON {DATABASE}.* TO {USER}@'%';\n"
+        f"CREATE DATABASE IF NOT EXISTS {MARIADB_DATABASE};\nCREATE USER IF NOT EXISTS {MARIADB_USER}@'%';\n"
+        f"GRANT ALL ON {MARIADB_DATABASE}.* TO {MARIADB_USER}@'%';\n"
     )
 
 
-def url(endpoint: Endpoint) -> str:
+def format_url(endpoint: Endpoint) -> str:
     """What the application is told."""
-    return f"mysql://{USER}@{endpoint.host}:{endpoint.port}/{DATABASE}"
+    return f"mysql://{MARIADB_USER}@{endpoint.host}:{endpoint.port}/{MARIADB_DATABASE}"
 
 
 KIND = ServiceKind(
     "mariadb",
     ServiceRole.DATABASE,
-    program,
+    build_program,
     3306,
-    url,
-    DATA,
+    format_url,
+    MARIADB_DATA,
     counts=True,
-    settings={NAME: SETTINGS},
-    needs={PROGRAM: "mariadb-server-core", "/usr/bin/my_print_defaults": "mariadb-client-core"},
+    settings={MARIADB_NAME: MARIADB_SETTINGS},
+    needs={MARIADB_PROGRAM: "mariadb-server-core", "/usr/bin/my_print_defaults": "mariadb-client-core"},
 )

@@ -5,25 +5,29 @@ import shlex
 from loadstone.model.service import ServiceRole
 from loadstone.model.target import Endpoint
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.unprivileged import NOT_ROOT, shell
+from loadstone.services.unprivileged import NOT_ROOT, build_shell_command
 
-PROGRAM = "/usr/bin/memcached"
-MEMORY_MIB, CONNECTIONS = 64, 1024
+MEMCACHED_PROGRAM = "/usr/bin/memcached"
+MEMCACHED_MEMORY_MIB, MEMCACHED_CONNECTIONS = 64, 1024
 """The program's own (memcached.org, its manual page)."""
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """Over TCP alone: its datagrams are a known means of attack."""
-    server = [PROGRAM, "-l", site.listen, "-p", str(site.port), "-U", "0", "-t", str(site.threads)]
-    server += ["-m", str(MEMORY_MIB), "-c", str(CONNECTIONS)]
+    server = [MEMCACHED_PROGRAM, "-l", site.listen, "-p", str(site.port), "-U", "0", "-t", str(site.threads)]
+    server += ["-m", str(MEMCACHED_MEMORY_MIB), "-c", str(MEMCACHED_CONNECTIONS)]
     return Program(
-        shell(f"exec {shlex.join([*NOT_ROOT, *server])}"), first_words=b"version\r\n", version=[PROGRAM, "--version"]
+        build_shell_command(f"exec {shlex.join([*NOT_ROOT, *server])}"),
+        first_words=b"version\r\n",
+        version=[MEMCACHED_PROGRAM, "--version"],
     )
 
 
-def url(endpoint: Endpoint) -> str:
+def format_url(endpoint: Endpoint) -> str:
     """What the application is told."""
     return f"memcached://{endpoint}"
 
 
-KIND = ServiceKind("memcached", ServiceRole.CACHE, program, 11211, url, needs={PROGRAM: "memcached"})
+KIND = ServiceKind(
+    "memcached", ServiceRole.CACHE, build_program, 11211, format_url, needs={MEMCACHED_PROGRAM: "memcached"}
+)

@@ -4,18 +4,18 @@ import shlex
 
 from loadstone.model.service import ServiceRole
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.unprivileged import shell
+from loadstone.services.unprivileged import build_shell_command
 
-PROGRAM = "/usr/bin/ganesha.nfsd"
-SHARED = "shared"
+NFS_PROGRAM = "/usr/bin/ganesha.nfsd"
+SHARED_FOLDER = "shared"
 """The folder below the machine's files, and its name for who mounts it."""
-CONFIGURATION, LOG = "ganesha.conf", "ganesha.log"
+NFS_CONFIGURATION, NFS_LOG = "ganesha.conf", "ganesha.log"
 WAIT_S = 30
 MTAB = "[ -e /etc/mtab ] || ln -s ../proc/self/mounts /etc/mtab"
 """It finds file systems there; a small image has no such link."""
 
 
-def configuration(site: Site) -> str:
+def render_configuration(site: Site) -> str:
     """All that it remembers is below its folder; who mounts need not wait for the clients of an earlier life."""
     return f"""NFS_CORE_PARAM {{
     Protocols = 4;
@@ -32,8 +32,8 @@ NFSV4 {{
 }}
 EXPORT {{
     Export_Id = 1;
-    Path = "{site.folder}/{SHARED}";
-    Pseudo = "/{SHARED}";
+    Path = "{site.folder}/{SHARED_FOLDER}";
+    Pseudo = "/{SHARED_FOLDER}";
     Access_Type = RW;
     Squash = No_Root_Squash;
     SecType = sys;
@@ -44,27 +44,30 @@ EXPORT {{
 """
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """In the foreground; ready when its log says so."""
-    log = shlex.quote(f"{site.folder}/{LOG}")
-    server = [PROGRAM, "-F", "-f", f"{site.folder}/{CONFIGURATION}", "-L", f"{site.folder}/{LOG}"]
+    log = shlex.quote(f"{site.folder}/{NFS_LOG}")
+    server = [NFS_PROGRAM, "-F", "-f", f"{site.folder}/{NFS_CONFIGURATION}", "-L", f"{site.folder}/{NFS_LOG}"]
     server += ["-p", f"{site.folder}/ganesha.pid"]
     given_up = f"[ $n -lt {10 * WAIT_S} ] || {{ cat {log} >&2; exit 1; }}"
     looking = f"grep -q 'NFS SERVER INITIALIZED' {log} 2> /dev/null"
     return Program(
-        shell(f"ulimit -n 8192; exec {shlex.join(server)}"),
-        {CONFIGURATION: configuration(site)},
-        prepare=[["mkdir", "-p", f"{site.folder}/{SHARED}", f"{site.folder}/recovery"], shell(MTAB)],
-        wait=shell(f"n=0; until {looking}; do n=$((n+1)); {given_up}; sleep 0.1; done"),
-        version=[PROGRAM, "-v"],
+        build_shell_command(f"ulimit -n 8192; exec {shlex.join(server)}"),
+        {NFS_CONFIGURATION: render_configuration(site)},
+        prepare=[
+            ["mkdir", "-p", f"{site.folder}/{SHARED_FOLDER}", f"{site.folder}/recovery"],
+            build_shell_command(MTAB),
+        ],
+        wait=build_shell_command(f"n=0; until {looking}; do n=$((n+1)); {given_up}; sleep 0.1; done"),
+        version=[NFS_PROGRAM, "-v"],
     )
 
 
 KIND = ServiceKind(
     "nfs",
     ServiceRole.STORE,
-    program,
+    build_program,
     2049,
     shares_folder=True,
-    needs={PROGRAM: "nfs-ganesha", "/usr/lib/*/ganesha/libfsalvfs.so": "nfs-ganesha-vfs"},
+    needs={NFS_PROGRAM: "nfs-ganesha", "/usr/lib/*/ganesha/libfsalvfs.so": "nfs-ganesha-vfs"},
 )

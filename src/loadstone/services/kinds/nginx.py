@@ -3,12 +3,12 @@
 from loadstone.model.service import Mechanism, ServiceRole, Tuning
 from loadstone.services import nginx, php
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.mechanisms import PATH, PHP_PATH, build_commands, sources
-from loadstone.services.unprivileged import shell
+from loadstone.services.mechanisms import MECHANISMS_PATH, PHP_PATH, build_commands, collect_sources
+from loadstone.services.unprivileged import build_shell_command
 
 LENGTH = 2048
 """Bytes of the module's answer, as in the published tests."""
-VARIABLES = (
+NGINX_VARIABLES = (
     "request_method",
     "request_uri",
     "query_string",
@@ -20,44 +20,50 @@ VARIABLES = (
 """Variables of nginx that the answer tells."""
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """As the user that starts it."""
-    texts = {nginx.CONFIGURATION: configuration(site), **sources(site)}
+    texts = {nginx.NGINX_CONFIGURATION: render_configuration(site), **collect_sources(site)}
     if site.mechanism is not Mechanism.PHP_FASTCGI:
         return Program(
-            shell(nginx.serving(site)),
+            build_shell_command(nginx.render_start(site)),
             texts,
             build_commands(site),
-            status=nginx.STATUS_SOURCES,
-            version=shell(nginx.VERSION),
+            status=nginx.NGINX_STATUS_SOURCES,
+            version=build_shell_command(nginx.NGINX_VERSION),
         )
     return Program(
-        shell(f"{php.manager_is_there(site)}; {nginx.serving(site)}"),
-        {**texts, php.FPM_CONFIGURATION: php.manager_configuration(site)},
+        build_shell_command(f"{php.render_manager_wait(site)}; {nginx.render_start(site)}"),
+        {**texts, php.FPM_CONFIGURATION: php.render_manager_configuration(site)},
         build_commands(site),
-        {"php": php.manager(site)},
-        status={**nginx.STATUS_SOURCES, **php.STATUS_SOURCES},
-        version=shell(f"{nginx.VERSION}; {php.VERSION}"),
+        {"php": php.build_manager_command(site)},
+        status={**nginx.NGINX_STATUS_SOURCES, **php.PHP_STATUS_SOURCES},
+        version=build_shell_command(f"{nginx.NGINX_VERSION}; {php.PHP_VERSION}"),
     )
 
 
-def configuration(site: Site) -> str:
+def render_configuration(site: Site) -> str:
     """Of one mechanism."""
     root = f"root {site.document_root};\n"
     match site.mechanism:
         case Mechanism.MODULE:
-            return nginx.http(
-                site, nginx.http_and_tls(site, f"{root}        location {PATH} {{ return 200 '{_answer()}'; }}\n")
+            return nginx.render_http(
+                site,
+                nginx.render_http_and_tls(
+                    site, f"{root}        location {MECHANISMS_PATH} {{ return 200 '{_answer()}'; }}\n"
+                ),
             )
         case Mechanism.PHP_FASTCGI:
-            parts = nginx.php_upstream(site), nginx.http_and_tls(site, f"{root}{nginx.php_status(site)}{_php(site)}")
-            return nginx.http(site, "".join(parts))
-    return nginx.http(site, nginx.http_and_tls(site, root))
+            parts = (
+                nginx.render_php_upstream(site),
+                nginx.render_http_and_tls(site, f"{root}{nginx.render_php_status(site)}{_php(site)}"),
+            )
+            return nginx.render_http(site, "".join(parts))
+    return nginx.render_http(site, nginx.render_http_and_tls(site, root))
 
 
 def _answer() -> str:
     """Made anew for each request from its variables, by the module `rewrite`."""
-    environment = "".join(f"{name.upper()}=${name}\n" for name in VARIABLES)
+    environment = "".join(f"{name.upper()}=${name}\n" for name in NGINX_VARIABLES)
     return f"{environment}{'-' * (LENGTH - len(environment) - 20)}\nend of environment\n"
 
 
@@ -73,12 +79,12 @@ def _php(site: Site) -> str:
 KIND = ServiceKind(
     "nginx",
     ServiceRole.WEBSERVER,
-    program,
+    build_program,
     8080,
     has_tls=True,
     reads_files=True,
-    needs=nginx.NEEDS,
+    needs=nginx.NGINX_NEEDS,
     mechanisms={Mechanism.STATIC: {}, Mechanism.MODULE: {}, Mechanism.PHP_FASTCGI: php.NEEDS_FPM},
     is_tuned=True,
-    settings={nginx.NAME: nginx.SETTINGS, php.NAME: php.SETTINGS},
+    settings={nginx.NGINX_NAME: nginx.NGINX_SETTINGS, php.PHP_NAME: php.PHP_SETTINGS},
 )

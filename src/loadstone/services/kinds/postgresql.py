@@ -8,16 +8,16 @@ from pydantic import Field
 from loadstone.model.reading import Section
 from loadstone.model.service import ServiceRole, Tuning
 from loadstone.model.target import Endpoint
-from loadstone.services.kind import Program, ServiceKind, Site, local
+from loadstone.services.kind import Program, ServiceKind, Site, get_local_address
 from loadstone.services.settings import resolve_settings
-from loadstone.services.unprivileged import NOT_ROOT, shell
+from loadstone.services.unprivileged import NOT_ROOT, build_shell_command
 
-USER, DATABASE = "loadstone", "postgres"
-PROGRAMS = 'PATH="$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1):$PATH"; export PATH'
+POSTGRESQL_USER, POSTGRESQL_DATABASE = "loadstone", "postgres"
+POSTGRESQL_PATH = 'PATH="$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1):$PATH"; export PATH'
 """Debian keeps the programs of each version in a folder of its own."""
-CONNECTIONS = 64
-DATA = "postgresql"
-NAME = "postgresql"
+POSTGRESQL_CONNECTIONS = 64
+POSTGRESQL_DATA = "postgresql"
+POSTGRESQL_NAME = "postgresql"
 """Of its settings."""
 _Size = Annotated[str, Field(pattern=r"^[0-9]{1,9}(kB|MB|GB)$")]
 
@@ -25,7 +25,9 @@ _Size = Annotated[str, Field(pattern=r"^[0-9]{1,9}(kB|MB|GB)$")]
 class PostgresqlSettings(Section):
     """Settings of PostgreSQL; those that are unset are as distributed. The names are its own."""
 
-    max_connections: int = Field(default=CONNECTIONS, ge=10, le=10_000, description="connections at once, at most")
+    max_connections: int = Field(
+        default=POSTGRESQL_CONNECTIONS, ge=10, le=10_000, description="connections at once, at most"
+    )
     shared_buffers: _Size | None = Field(default=None, description="memory for cached pages, such as 1GB")
     effective_cache_size: _Size | None = Field(
         default=None, description="size of all caches that the planner assumes, such as 4GB"
@@ -49,44 +51,46 @@ class PostgresqlSettings(Section):
         return [option for name, value in chosen.items() for option in ("-c", f"{name}={value}")]
 
 
-SETTINGS = {tuning: PostgresqlSettings() for tuning in Tuning}
+POSTGRESQL_SETTINGS = {tuning: PostgresqlSettings() for tuning in Tuning}
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """An empty database is made first."""
-    data = f"{site.folder}/{DATA}"
+    data = f"{site.folder}/{POSTGRESQL_DATA}"
     server = ["postgres", "-D", data, "-h", site.listen, "-p", str(site.port), "-k", ""]
-    server += resolve_settings(site, NAME, SETTINGS).list_options()
-    command = shell(f"{PROGRAMS}; exec {shlex.join([*NOT_ROOT, *server])}")
-    version = shell(f"{PROGRAMS}; postgres --version")
+    server += resolve_settings(site, POSTGRESQL_NAME, POSTGRESQL_SETTINGS).list_options()
+    command = build_shell_command(f"{POSTGRESQL_PATH}; exec {shlex.join([*NOT_ROOT, *server])}")
+    version = build_shell_command(f"{POSTGRESQL_PATH}; postgres --version")
     return Program(command, prepare=[_preparing(data)], wait=_waiting(site), version=version)
 
 
 def _preparing(data: str) -> list[str]:
     """Everyone on its private network is trusted."""
-    installer = ["initdb", "-D", data, "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"]
+    installer = ["initdb", "-D", data, "-U", POSTGRESQL_USER, "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"]
     trust = f"echo 'host all all 0.0.0.0/0 trust' >> {shlex.quote(data + '/pg_hba.conf')}"
-    return shell(f"{PROGRAMS}; {shlex.join([*NOT_ROOT, *installer])} > /dev/null && {trust}")
+    return build_shell_command(f"{POSTGRESQL_PATH}; {shlex.join([*NOT_ROOT, *installer])} > /dev/null && {trust}")
 
 
 def _waiting(site: Site) -> list[str]:
-    asking = shlex.join(["pg_isready", "-q", "-h", local(site.listen), "-p", str(site.port)])
-    return shell(f"{PROGRAMS}; n=0; until {asking}; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done")
+    asking = shlex.join(["pg_isready", "-q", "-h", get_local_address(site.listen), "-p", str(site.port)])
+    return build_shell_command(
+        f"{POSTGRESQL_PATH}; n=0; until {asking}; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done"
+    )
 
 
-def url(endpoint: Endpoint) -> str:
+def format_url(endpoint: Endpoint) -> str:
     """What the application is told."""
-    return f"postgresql://{USER}@{endpoint.host}:{endpoint.port}/{DATABASE}"
+    return f"postgresql://{POSTGRESQL_USER}@{endpoint.host}:{endpoint.port}/{POSTGRESQL_DATABASE}"
 
 
 KIND = ServiceKind(
     "postgresql",
     ServiceRole.DATABASE,
-    program,
+    build_program,
     5432,
-    url,
-    DATA,
+    format_url,
+    POSTGRESQL_DATA,
     counts=True,
-    settings={NAME: SETTINGS},
+    settings={POSTGRESQL_NAME: POSTGRESQL_SETTINGS},
     needs={"/usr/lib/postgresql/*/bin/initdb": "postgresql"},
 )

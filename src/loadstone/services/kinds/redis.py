@@ -3,12 +3,12 @@
 from loadstone.model.service import ServiceRole
 from loadstone.model.target import Endpoint
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.kinds.memcached import MEMORY_MIB
+from loadstone.services.kinds.memcached import MEMCACHED_MEMORY_MIB
 
-PROGRAM = "/usr/bin/redis-server"
+REDIS_PROGRAM = "/usr/bin/redis-server"
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """Bounded as memcached is, and what was not asked for longest goes first (redis.io, key eviction)."""
     settings = {
         "bind": site.listen,
@@ -17,21 +17,21 @@ def program(site: Site) -> Program:
         "save": "",
         "appendonly": "no",
         "protected-mode": "no",
-        "maxmemory": f"{MEMORY_MIB}mb",
+        "maxmemory": f"{MEMCACHED_MEMORY_MIB}mb",
         "maxmemory-policy": "allkeys-lru",
     }
     options = [word for name, value in settings.items() for word in (f"--{name}", value)]
     return Program(
-        [PROGRAM, *options],
+        [REDIS_PROGRAM, *options],
         prepare=[["mkdir", "-p", site.folder]],
         first_words=b"PING\r\n",
-        version=[PROGRAM, "--version"],
+        version=[REDIS_PROGRAM, "--version"],
     )
 
 
-def url(endpoint: Endpoint) -> str:
+def format_url(endpoint: Endpoint) -> str:
     """What the application is told."""
     return f"redis://{endpoint}"
 
 
-KIND = ServiceKind("redis", ServiceRole.CACHE, program, 6379, url, needs={PROGRAM: "redis-server"})
+KIND = ServiceKind("redis", ServiceRole.CACHE, build_program, 6379, format_url, needs={REDIS_PROGRAM: "redis-server"})

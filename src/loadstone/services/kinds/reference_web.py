@@ -2,12 +2,12 @@
 
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.reference import web_command
+from loadstone.services.reference import build_web_command
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """All three sites, their files made as they are asked for."""
-    command = web_command(site.listen, site.peers[ServiceRole.BACKEND], site.threads, site.names)
+    command = build_web_command(site.listen, site.peers[ServiceRole.BACKEND], site.threads, site.names)
     if site.shared_folder:
         command += ["--store-folder", site.shared_folder]
     elif ServiceRole.STORE in site.peers:
@@ -15,4 +15,4 @@ def program(site: Site) -> Program:
     return Program([*command, "--certificates", site.certificates] if site.certificates else command)
 
 
-KIND = ServiceKind(EMBEDDED, ServiceRole.WEB, program, has_tls=True)
+KIND = ServiceKind(EMBEDDED, ServiceRole.WEB, build_program, has_tls=True)

@@ -9,9 +9,16 @@ from loadstone.model.reading import Section
 from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole, Tuning
 from loadstone.services import php
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.mechanisms import CGI, NEEDS_COMPILER, NEEDS_PERL, PROGRAMS, build_commands, sources
+from loadstone.services.mechanisms import (
+    CGI,
+    NEEDS_COMPILER,
+    NEEDS_PERL,
+    PROGRAMS_FOLDER,
+    build_commands,
+    collect_sources,
+)
 from loadstone.services.settings import resolve_settings
-from loadstone.services.unprivileged import shell
+from loadstone.services.unprivileged import build_shell_command
 
 
 class ReferenceSettings(Section):
@@ -32,7 +39,7 @@ class ReferenceSettings(Section):
         return self
 
 
-SETTINGS = {
+WEBSERVER_SETTINGS = {
     # Tables 6-3, 6-7 and 6-9 of the published tests.
     Tuning.DEFAULT: ReferenceSettings(
         entries=1024,
@@ -54,21 +61,27 @@ SETTINGS = {
         stub_idle_s=1000,
     ),
 }
-NAME = "webserver"
+REFERENCE_WEBSERVER_NAME = "webserver"
 """Of its settings."""
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """Over HTTP and TLS; PHP beside it where it is asked for."""
-    texts, steps = sources(site), build_commands(site)
+    texts, steps = collect_sources(site), build_commands(site)
     if site.mechanism is not Mechanism.PHP_FASTCGI:
         return Program(_command(site), texts, steps)
-    texts[php.FPM_CONFIGURATION] = php.manager_configuration(site)
-    return Program(_command(site), texts, steps, {"php": php.manager(site)}, version=shell(php.VERSION))
+    texts[php.FPM_CONFIGURATION] = php.render_manager_configuration(site)
+    return Program(
+        _command(site),
+        texts,
+        steps,
+        {"php": php.build_manager_command(site)},
+        version=build_shell_command(php.PHP_VERSION),
+    )
 
 
 def _command(site: Site) -> list[str]:
-    settings = resolve_settings(site, NAME, SETTINGS)
+    settings = resolve_settings(site, REFERENCE_WEBSERVER_NAME, WEBSERVER_SETTINGS)
     options = {
         "--listen": f"{site.listen}:{site.port}",
         "--listen-tls": f"{site.listen}:{site.tls_port}",
@@ -84,10 +97,10 @@ def _command(site: Site) -> list[str]:
         "--stub-idle": settings.stub_idle_s,
     }
     if site.mechanism in CGI:
-        options["--program"] = f"{site.folder}/{PROGRAMS}/{CGI[site.mechanism]}"
+        options["--program"] = f"{site.folder}/{PROGRAMS_FOLDER}/{CGI[site.mechanism]}"
     if site.mechanism is Mechanism.PHP_FASTCGI:
-        options["--php"] = f"{site.folder}/{php.SOCKET}"
-        options["--php-kept"] = php.kept_connections(site, 1) if site.tuning is Tuning.TUNED else 0
+        options["--php"] = f"{site.folder}/{php.PHP_SOCKET}"
+        options["--php-kept"] = php.compute_kept_connections(site, 1) if site.tuning is Tuning.TUNED else 0
     flat = [str(word) for pair in options.items() for word in pair]
     return [SERVER, "webserver", "--until-stdin-ends", *flat]
 
@@ -95,7 +108,7 @@ def _command(site: Site) -> list[str]:
 KIND = ServiceKind(
     EMBEDDED,
     ServiceRole.WEBSERVER,
-    program,
+    build_program,
     8080,
     has_tls=True,
     reads_files=True,
@@ -108,5 +121,5 @@ KIND = ServiceKind(
     },
     is_tuned=True,
     untuned=frozenset({Mechanism.MODULE}),
-    settings={NAME: SETTINGS, php.NAME: php.SETTINGS},
+    settings={REFERENCE_WEBSERVER_NAME: WEBSERVER_SETTINGS, php.PHP_NAME: php.PHP_SETTINGS},
 )

@@ -1,6 +1,6 @@
 """Tomcat alone, as its package has it."""
 
 from loadstone.services.tomcat import PACKAGED
-from loadstone.services.tomcat_alone import kind_of
+from loadstone.services.tomcat_alone import build_kind
 
-KIND = kind_of("tomcat", PACKAGED)
+KIND = build_kind("tomcat", PACKAGED)

@@ -4,27 +4,27 @@ from loadstone.model.service import ServiceRole
 from loadstone.services import java, tomcat
 from loadstone.services.kind import Program, ServiceKind, Site
 
-PAGES = (
+TOMCAT_BOOKSTORE_PAGES = (
     *("home", "new", "best", "item", "search", "results", "cart", "register", "buy", "confirm"),
     *("orders", "order", "admin"),
 )
 """Below `/books/`; the audit is beside it."""
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """One servlet for all pages."""
-    patterns = (*(f"/books/{page}" for page in PAGES), "/audit")
-    return java.program(site, java.Application("bookstore", "Bookstore", patterns))
+    patterns = (*(f"/books/{page}" for page in TOMCAT_BOOKSTORE_PAGES), "/audit")
+    return java.build_program(site, java.Application("bookstore", "Bookstore", patterns))
 
 
 KIND = ServiceKind(
     "tomcat",
     ServiceRole.BOOKSTORE,
-    program,
+    build_program,
     8080,
     has_tls=True,
     needs=java.FORM.needs,
-    memory_mib=tomcat.MEMORY_MIB,
+    memory_mib=tomcat.TOMCAT_MEMORY_MIB,
     is_tuned=True,
-    settings={tomcat.NAME: tomcat.SETTINGS},
+    settings={tomcat.TOMCAT_NAME: tomcat.TOMCAT_SETTINGS},
 )

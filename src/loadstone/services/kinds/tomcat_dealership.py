@@ -3,7 +3,7 @@
 from loadstone.model.machine import SERVER
 from loadstone.model.service import ServiceRole
 from loadstone.services import java, tomcat
-from loadstone.services.kind import Program, ServiceKind, Site, local
+from loadstone.services.kind import Program, ServiceKind, Site, get_local_address
 
 DEALERSHIP_PATTERNS = (
     *("/dealer/browse", "/dealer/purchase", "/dealer/manage", "/works/planned", "/works/large"),
@@ -11,22 +11,22 @@ DEALERSHIP_PATTERNS = (
 )
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """Returns one servlet for dealers, production lines and suppliers; an empty database is filled first."""
-    address = f"{local(site.listen)}:{site.port}"
+    address = f"{get_local_address(site.listen)}:{site.port}"
     application = java.Application("dealership", "Dealership", DEALERSHIP_PATTERNS, {"loadstone.self": address})
     filling = [SERVER, "dealership", "--only-fill", "--database", site.peers[ServiceRole.DATABASE]]
-    return java.program(site, application, [[*filling, "--injection-rate", str(site.injection_rate)]])
+    return java.build_program(site, application, [[*filling, "--injection-rate", str(site.injection_rate)]])
 
 
 KIND = ServiceKind(
     "tomcat",
     ServiceRole.DEALERSHIP,
-    program,
+    build_program,
     8080,
     has_tls=True,
     needs=java.FORM.needs,
-    memory_mib=tomcat.MEMORY_MIB,
+    memory_mib=tomcat.TOMCAT_MEMORY_MIB,
     is_tuned=True,
-    settings={tomcat.NAME: tomcat.SETTINGS},
+    settings={tomcat.TOMCAT_NAME: tomcat.TOMCAT_SETTINGS},
 )

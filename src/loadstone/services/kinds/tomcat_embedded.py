@@ -1,6 +1,6 @@
 """Tomcat alone, within a program of ours."""
 
 from loadstone.services.tomcat import EMBEDDED_JARS
-from loadstone.services.tomcat_alone import kind_of
+from loadstone.services.tomcat_alone import build_kind
 
-KIND = kind_of("tomcat-embedded", EMBEDDED_JARS)
+KIND = build_kind("tomcat-embedded", EMBEDDED_JARS)

@@ -5,7 +5,7 @@ from loadstone.model.service import ServiceRole
 from loadstone.services import java, tomcat
 from loadstone.services.kind import Program, ServiceKind, Site
 
-PAGES = (
+TOMCAT_EVENTS_PAGES = (
     *("home", "login", "logout", "search", "tag", "event", "comments", "attendees", "attend", "person"),
     *("add-person", "add-event", "renew"),
 )
@@ -16,19 +16,19 @@ MEMCACHED = f"{tomcat.JARS}/spymemcached.jar"
 """By which it asks a memcached."""
 
 
-def program(site: Site) -> Program:
+def build_program(site: Site) -> Program:
     """One servlet for all pages; a store and a geocoder are elsewhere."""
     required = ("geocoder",) if site.shared_folder else ("store", "geocoder")
     missing = [name for name in required if name not in site.peers]
     if missing:
         raise ServiceError(f"The Java events site needs a {' and a '.join(missing)}, but there is none.")
-    patterns = (*(f"/events/{page}" for page in PAGES), "/events/store/*", "/audit")
+    patterns = (*(f"/events/{page}" for page in TOMCAT_EVENTS_PAGES), "/events/store/*", "/audit")
     if site.peers.get(ServiceRole.CACHE, "").startswith("redis:"):
         raise ServiceError("The Java events site caches responses internally or in memcached, not in redis.")
     optional = [name for name in ("geocoder", ServiceRole.STORE, ServiceRole.CACHE) if name in site.peers]
     properties = {f"loadstone.{name}": site.peers[name] for name in optional}
     properties |= {"loadstone.pictures": site.shared_folder} if site.shared_folder else {}
-    return java.program(
+    return java.build_program(
         site, java.Application("events", "Events", patterns, properties, MAX_UPLOAD_BYTES, (MEMCACHED,))
     )
 
@@ -36,11 +36,11 @@ def program(site: Site) -> Program:
 KIND = ServiceKind(
     "tomcat",
     ServiceRole.EVENTS,
-    program,
+    build_program,
     8080,
     has_tls=True,
     needs={**java.FORM.needs, MEMCACHED: "libspymemcached-java"},
-    memory_mib=tomcat.MEMORY_MIB,
+    memory_mib=tomcat.TOMCAT_MEMORY_MIB,
     is_tuned=True,
-    settings={tomcat.NAME: tomcat.SETTINGS},
+    settings={tomcat.TOMCAT_NAME: tomcat.TOMCAT_SETTINGS},
 )

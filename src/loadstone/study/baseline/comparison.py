@@ -4,16 +4,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from loadstone.judge.statistics import GroupRatio, Summary, ratio_of_groups, summary
+from loadstone.judge.statistics import GroupRatio, Summary, estimate_group_ratio, summarize
 from loadstone.model.errors import UsageError
-from loadstone.model.numbers import number
-from loadstone.model.numbers import signed_percent as signed
+from loadstone.model.numbers import format_number
+from loadstone.model.numbers import format_signed_percent as signed
 from loadstone.model.records.verdict import Verdict
-from loadstone.study.answers import changed_answers, changes_in_words
+from loadstone.study.answers import describe_changes, list_changed_answers
 from loadstone.study.baseline.condition import Condition
 from loadstone.study.baseline.likeness import refuse_unlike
 from loadstone.study.baseline.series import Baseline, KeptSeries
-from loadstone.study.conditions import unlike
+from loadstone.study.conditions import describe_unlike
 from loadstone.study.failures import FailureComparison, compare_groups
 from loadstone.study.metrics import METRICS
 
@@ -74,7 +74,7 @@ class Against:
         return Verdict.INVALID if Standing.UNDECIDED in standings else Verdict.PASS
 
 
-def against(
+def compare_series(
     baseline: Baseline, new: Baseline, conditions: Sequence[Condition], may_be_elsewhere: bool = False
 ) -> Against:
     """Compares; without conditions every figure is told of that both have. Raises UsageError for what is unlike."""
@@ -131,8 +131,8 @@ def _added(baseline: Baseline, new: Baseline) -> Iterable[str]:
 
 def _notes(a: KeptSeries, b: KeptSeries, name: str) -> Iterable[str]:
     """What else differs between two series: answers, machines, runs left out."""
-    yield from changes_in_words(changed_answers(a.answers, b.answers), f"`{name}`", "this series")
-    yield from unlike(a.conditions, b.conditions, (name, "this"))
+    yield from describe_changes(list_changed_answers(a.answers, b.answers), f"`{name}`", "this series")
+    yield from describe_unlike(a.conditions, b.conditions, (name, "this"))
     if b.invalid:
         yield f"{b.workload}: {b.invalid} of {b.invalid + b.runs} runs are invalid and left out."
 
@@ -141,10 +141,10 @@ def _failing(a: KeptSeries, b: KeptSeries, name: str) -> FailingSeries:
     """Whether a series fails more than the kept one, beyond chance."""
     compared = compare_groups(a.failures, b.failures)
     text = f"{b.passed} of {b.runs} runs pass, {a.passed} of {a.runs} of `{name}`"
-    errors = f"errors {number(compared.errors_b, 2)} %, were {number(compared.errors_a, 2)} %"
+    errors = f"errors {format_number(compared.errors_b, 2)} %, were {format_number(compared.errors_a, 2)} %"
     text += f"; {errors}" if compared.errors_a is not None and compared.errors_b is not None else ""
     if compared.is_worse:
-        good = f"good operations {number(compared.good_b, 2)} %, were {number(compared.good_a, 2)} %"
+        good = f"good operations {format_number(compared.good_b, 2)} %, were {format_number(compared.good_a, 2)} %"
         text += f"; {good}" if compared.lacks_good else ""
         return FailingSeries(b.workload, Standing.BROKEN, compared, f"{text}: this series fails more")
     if compared.is_suspect:
@@ -164,17 +164,17 @@ def _changes(a: KeptSeries, b: KeptSeries, conditions: Sequence[Condition], work
             why = f"{METRICS[name].title}: not in both series"
             yield Change(a.workload, name, None, None, None, None, None, Standing.UNDECIDED, _text(condition), why)
             continue
-        ratio = ratio_of_groups(a.metrics[name], b.metrics[name], max(1, len(conditions)) * workloads)
+        ratio = estimate_group_ratio(a.metrics[name], b.metrics[name], max(1, len(conditions)) * workloads)
         yield _change(a.workload, name, (a.metrics[name], b.metrics[name]), ratio, condition)
 
 
 def _share(a: KeptSeries, b: KeptSeries, condition: Condition) -> Change:
     """A share of the new series against its limit, by the interval of its mean; it is no change, so has no ratio."""
     name, before = condition.metric, a.metrics.get(condition.metric)
-    now = summary(b.metrics[name])
+    now = summarize(b.metrics[name])
     standing, reason = _standing_of_share(now, condition)
-    mean_before = summary(before).mean if before else None
-    text = f"{METRICS[name].plot_title} {number(now.mean, 2)} %{reason}"
+    mean_before = summarize(before).mean if before else None
+    text = f"{METRICS[name].plot_title} {format_number(now.mean, 2)} %{reason}"
     return Change(b.workload, name, mean_before, now.mean, None, None, None, standing, condition.text, text)
 
 
@@ -182,7 +182,7 @@ def _standing_of_share(share: Summary, condition: Condition) -> tuple[Standing, 
     if share.low is None or share.high is None:
         return Standing.UNDECIDED, ": a single run has no interval; use more runs"
     low, high = max(0.0, share.low), min(100.0, share.high)
-    interval = f", between {number(low, 2)} and {number(high, 2)} %"
+    interval = f", between {format_number(low, 2)} and {format_number(high, 2)} %"
     is_beyond, is_within = (
         (low > condition.pct, high <= condition.pct)
         if condition.is_rise
@@ -227,8 +227,8 @@ def _standing(
     if estimate.low is None or estimate.high is None:
         counts = " and ".join(str(len(side)) for side in values)
         return Standing.UNDECIDED, f"{title}: {counts} runs cannot distinguish a change from chance"
-    low, high = signed_percent(estimate.low), signed_percent(estimate.high)
-    reason = f"{title} {signed_percent(estimate.ratio)}, between {low} and {high}"
+    low, high = format_signed_change(estimate.low), format_signed_change(estimate.high)
+    reason = f"{title} {format_signed_change(estimate.ratio)}, between {low} and {high}"
     if condition is None:
         return Standing.KEPT, reason
     worst, best = (estimate.high, estimate.low) if condition.is_rise else (estimate.low, estimate.high)
@@ -237,11 +237,11 @@ def _standing(
         return Standing.BROKEN, f"{reason}: more than `{condition.text}` allows"
     if sign * worst <= sign * condition.limit:
         most = "at most" if condition.is_rise else "at least"
-        return Standing.KEPT, f"{title} changes by {most} {signed_percent(worst)} ({reason})"
+        return Standing.KEPT, f"{title} changes by {most} {format_signed_change(worst)} ({reason})"
     return Standing.UNDECIDED, f"{reason}: too wide to decide `{condition.text}`; more runs narrow it"
 
 
-def signed_percent(ratio: float) -> str:
+def format_signed_change(ratio: float) -> str:
     """A ratio as its difference from 1, with its unit."""
     return f"{signed(ratio)} %"
 

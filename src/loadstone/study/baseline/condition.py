@@ -7,10 +7,10 @@ from loadstone.model.errors import UsageError
 from loadstone.model.reading import suggest
 from loadstone.study.metrics import FIGURE_NAMES, METRIC_ALIASES, SHARES
 
-WANTED = re.compile(r"\s*([a-z0-9_]+)\s*([<>])\s*([+-]?)\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*%\s*")
+CONDITION_PATTERN = re.compile(r"\s*([a-z0-9_]+)\s*([<>])\s*([+-]?)\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*%\s*")
 EXAMPLE = "p95 > +10%"
 SHARE_EXAMPLE = "errors > 0.1%"
-MOST_PCT = 1000.0
+MOST_CHANGE_PCT = 1000.0
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Condition:
 
 def read_condition(text: str) -> Condition:
     """Reads `p95 > +10%`, `throughput < -5%` or `errors > 0.1%`. Raises UsageError."""
-    matched = WANTED.fullmatch(text)
+    matched = CONDITION_PATTERN.fullmatch(text)
     if matched is None:
         raise UsageError(
             f"`{text}` is not a valid condition. Use a figure, `<` or `>`, and a percentage: `{EXAMPLE}` for a "
@@ -49,9 +49,9 @@ def read_condition(text: str) -> Condition:
     pct = float(f"{sign}{digits}")
     if not sign:
         _refuse_no_share(text, metric, f"{name} {comparison} {'+' if comparison == '>' else '-'}{digits}%", pct)
-    elif not -100 < pct <= MOST_PCT:
+    elif not -100 < pct <= MOST_CHANGE_PCT:
         raise UsageError(
-            f"`{text}` is beyond the possible changes. Use more than -100% and at most +{MOST_PCT:g}%, "
+            f"`{text}` is beyond the possible changes. Use more than -100% and at most +{MOST_CHANGE_PCT:g}%, "
             f"such as `{EXAMPLE}`."
         )
     return Condition(metric, comparison == ">", pct, " ".join(text.split()), is_share=not sign)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from loadstone.model.errors import UsageError
-from loadstone.model.numbers import number
+from loadstone.model.numbers import format_number
 from loadstone.model.records.manifest import Settings, SystemKind, SystemRecord
 from loadstone.study.baseline.series import Baseline, KeptSeries
 from loadstone.study.settings import write_settings
@@ -18,7 +18,7 @@ def refuse_unlike(baseline: Baseline, new: Baseline, may_be_elsewhere: bool) -> 
         (record.profile.ramp_up_s, record.profile.warm_up_s, record.profile.steady_s) for record in (baseline, new)
     ]
     if lengths[0] != lengths[1]:
-        details = " and ".join(f"{number(steady_s)} s" for _, _, steady_s in lengths)
+        details = " and ".join(f"{format_number(steady_s)} s" for _, _, steady_s in lengths)
         raise UsageError(f"`{baseline.name}` and this series have different lengths ({details} of steady state).")
     for a in baseline.series:
         for b in new.series:

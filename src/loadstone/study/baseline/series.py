@@ -62,7 +62,7 @@ class Baseline:
     schema: int = BASELINE_SCHEMA
 
 
-def baseline_of(name: str, folder: str, manifest: StudyManifest, runs: Sequence[RunSummary]) -> Baseline:
+def build_baseline(name: str, folder: str, manifest: StudyManifest, runs: Sequence[RunSummary]) -> Baseline:
     """Of a study and its runs; raises UsageError for one that says nothing of how far runs scatter."""
     if manifest.kind != "repeat":
         raise UsageError(f"{folder} is a study of the kind `{manifest.kind}`. Use `loadstone repeat` for a series.")

@@ -4,12 +4,12 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from loadstone.judge.remedies import title_of
-from loadstone.judge.statistics import least_for_unpaired
+from loadstone.judge.remedies import get_title
+from loadstone.judge.statistics import compute_least_for_unpaired
 from loadstone.model.records.check import CheckId, Weight
 from loadstone.study.summary import RunSummary
 
-LEAST_VALID = least_for_unpaired(1)
+LEAST_VALID = compute_least_for_unpaired(1)
 """Valid runs on each side from which a series can be distinguished from another."""
 REASONS = 3
 """Rules that a sentence names at most."""
@@ -36,7 +36,7 @@ def explain_lack(runs: Sequence[RunSummary]) -> str:
     if not invalid:
         return f"{name}: only {len(runs)} runs, a baseline takes {LEAST_VALID}"
     broken = Counter(rule for run in invalid for rule in dict.fromkeys(_invalidating(run)))
-    titles = ", ".join(title_of(rule) for rule, _ in broken.most_common(REASONS))
+    titles = ", ".join(get_title(rule) for rule, _ in broken.most_common(REASONS))
     reasons = f" ({titles})" if titles else ""
     return (
         f"{name}: {len(invalid)} of {len(runs)} runs were invalid{reasons}, a baseline takes {LEAST_VALID} valid runs"
@@ -59,4 +59,4 @@ def _runs_needed(runs: Sequence[RunSummary]) -> int:
 
 
 def _invalidating(run: RunSummary) -> list[CheckId]:
-    return [check.id for check in run.broken() if check.weight is Weight.INVALID]
+    return [check.id for check in run.list_broken() if check.weight is Weight.INVALID]

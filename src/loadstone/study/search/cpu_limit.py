@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from loadstone.judge.check import at_most
+from loadstone.judge.check import check_at_most
 from loadstone.judge.usage import is_support
 from loadstone.model.records.check import CheckId, Weight
 from loadstone.model.records.verdict import Verdict
@@ -20,7 +20,7 @@ def limit_cpu(run: RunSummary, below_cpu_pct: float | None) -> RunSummary:
     used = compute_used_share(run)
     if used is None:
         return replace(run, verdict=Verdict.INVALID, reasons=(UNWATCHED, *run.reasons))
-    check = at_most(CheckId.SYSTEM_CPU, 100 * used, below_cpu_pct, "%", Weight.FAIL, LIMIT_SOURCE)
+    check = check_at_most(CheckId.SYSTEM_CPU, 100 * used, below_cpu_pct, "%", Weight.FAIL, LIMIT_SOURCE)
     verdict = Verdict.FAIL if check.is_broken else run.verdict
     return replace(run, verdict=verdict, checks=(*run.checks, check))
 

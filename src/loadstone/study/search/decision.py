@@ -18,8 +18,10 @@ def decide(search: SearchSpec, state: SearchState, interval: tuple[float, float]
     if peak is None:
         return
     is_bounded = state.limit() is LimitedBy.RULE
-    held = search.text(peak) if is_bounded else f"at least {search.text(peak)}"
-    low_high = f" (a repetition finds {' to '.join(map(search.text, interval))})" if is_bounded and interval else ""
+    held = search.format_load(peak) if is_bounded else f"at least {search.format_load(peak)}"
+    low_high = (
+        f" (a repetition finds {' to '.join(map(search.format_load, interval))})" if is_bounded and interval else ""
+    )
     platform = next((run.platform for run in state.runs if run.platform), "")
     system, place = write_system(search.workload, platform)
     load = f"{held} {search.unit}{place}{low_high}"
@@ -32,7 +34,7 @@ def _limit(state: SearchState) -> str:
         case LimitedBy.DRIVER:
             return "; the driver was the limit"
         case LimitedBy.RULE:
-            full, rules = state.bottleneck(), state.broke_first()
+            full, rules = state.find_bottleneck(), state.list_first_broken()
             limit = f", limited by {full}" if full else ""
             return f"{limit}; above it, the rule `{rules[0].rule}` breaks first" if rules else limit
         case _:
@@ -58,7 +60,7 @@ def _advice(search: SearchSpec, used: Sequence[tuple[float, float]], at_peak: fl
     load = find_load(used, PLANNED_SHARE)
     if load is None:
         return f"{keep}: all loads that were tried use more."
-    return f"{keep}: that is {search.text(load)} {search.unit}, interpolated."
+    return f"{keep}: that is {search.format_load(load)} {search.unit}, interpolated."
 
 
 def find_load(used: Sequence[tuple[float, float]], share: float) -> float | None:

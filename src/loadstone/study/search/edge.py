@@ -30,7 +30,7 @@ SCALE_MARGIN = 4.0
 LEAST_RUNS = 5
 REPETITIONS = 200
 """Repeated searches that an estimate is corrected by."""
-NEAR = 2.0
+NEAR_EDGE = 2.0
 """Runs so many times as far from the edge as chance moves them weigh half: the line is straight only near it."""
 MOST_OFF = 4.0
 """By what factor a repetition may correct how far chance moves a run."""
@@ -42,7 +42,7 @@ GROWTHS = np.geomspace(1.0, 60.0, 12)
 """More load never brings fewer errors; it may bring no more than in proportion."""
 BUNCHES = np.geomspace(1.05, 50.0, 6)
 """Errors that come together: the variance of a run's count by its mean."""
-LEVELS = np.linspace(-5.0, 5.0, 31)
+EDGE_LEVELS = np.linspace(-5.0, 5.0, 31)
 """Logarithms of how often errors come in a run in the midst of the loads."""
 
 Passes = Callable[[float], bool]
@@ -73,7 +73,7 @@ class Fit(ABC):
     scale: float
     """How far chance moves a run."""
 
-    def figure(self, load: float, chance: np.random.Generator) -> float:
+    def sample_figure(self, load: float, chance: np.random.Generator) -> float:
         """What a run at a load (not its logarithm) would bring; above 0 it fails."""
         return self._figure((math.log(load) - self.edge) / self.scale, chance)
 
@@ -86,7 +86,7 @@ class Fit(ABC):
     def fit_points(cls, loads: np.ndarray, figures: np.ndarray) -> Self | None:
         """Fitted to runs; None where they say nothing."""
 
-    def corrected(self, refit: Self) -> Self:
+    def correct(self, refit: Self) -> Self:
         """What may have been true, as this one was fitted where `other`, drawn from it, missed it like that."""
         missed = (refit.edge - self.edge) / refit.error
         ratio = min(MOST_OFF, max(1 / MOST_OFF, self.scale / refit.scale))
@@ -117,7 +117,7 @@ class MarginFit(Fit):
             off = -mean / slope
             way = np.array([1.0, off])
             fit = cls(centre + off, scale * math.sqrt(float(way @ inverse @ way)), scale)
-            weights = 1 / (1 + ((loads - fit.edge) / (NEAR * scale)) ** 2)
+            weights = 1 / (1 + ((loads - fit.edge) / (NEAR_EDGE * scale)) ** 2)
         return fit
 
 
@@ -137,7 +137,7 @@ class CountFit(Fit):
         if not figures.any():
             return None
         centre = float(loads.mean())
-        level, growth, bunch = (grid.ravel() for grid in np.meshgrid(LEVELS, GROWTHS, BUNCHES, indexing="ij"))
+        level, growth, bunch = (grid.ravel() for grid in np.meshgrid(EDGE_LEVELS, GROWTHS, BUNCHES, indexing="ij"))
         logs = -(((growth - USUAL_GROWTH) / GROWTH_SD) ** 2) / 2
         for off, count in zip(loads - centre, figures, strict=True):
             logs = logs + _chance_of(count, np.exp(np.minimum(50.0, level + growth * off)), bunch)
@@ -167,10 +167,10 @@ class Edge:
     reach: tuple[float, float]
     """The least and the greatest load of a run that was used: beyond it nothing is known."""
 
-    def drawn(self, chance: np.random.Generator) -> Passes:
+    def sample_passes(self, chance: np.random.Generator) -> Passes:
         """A server as this one may be."""
         fit = self.fits[int(chance.integers(len(self.fits)))]
-        return lambda load: fit.figure(load, chance) <= 0
+        return lambda load: fit.sample_figure(load, chance) <= 0
 
     @property
     def estimate(self) -> EdgeEstimate:
@@ -182,7 +182,7 @@ class Edge:
 
 def find_edge(runs: Sequence[RunSummary], peak: float, again: Again) -> Edge | None:
     """The edge about a peak; None where too few runs say anything."""
-    broken = Counter(check.id for run in runs for check in run.broken())
+    broken = Counter(check.id for run in runs for check in run.list_broken())
     counts = list(_counts(runs, broken.most_common(1)[0][0])) if broken else []
     model: type[Fit] = CountFit if counts else MarginFit
     points = counts or list(_margins(runs, set(broken)))
@@ -200,12 +200,12 @@ def _once_more(fit: Fit, again: Again, chance: np.random.Generator) -> Fit | Non
     points: list[LoadedPoint] = []
 
     def passes(load: float) -> bool:
-        points.append((load, fit.figure(load, chance)))
+        points.append((load, fit.sample_figure(load, chance)))
         return points[-1][1] <= 0
 
     peak = again(passes, chance)
     refit = _fitted(type(fit), points, peak) if peak is not None else None
-    return fit.corrected(refit) if refit is not None and refit.error > 0 else None
+    return fit.correct(refit) if refit is not None and refit.error > 0 else None
 
 
 def _fitted(model: type[Fit], points: Sequence[LoadedPoint], peak: float) -> Fit | None:

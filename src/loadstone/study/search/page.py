@@ -1,6 +1,6 @@
 """A table of several searches. Pure."""
 
-from loadstone.model.numbers import ends, rounded
+from loadstone.model.numbers import format_ends, format_rounded
 from loadstone.page.blocks import Column, ColumnKind
 from loadstone.study.search.answer import SearchAnswer
 
@@ -16,6 +16,6 @@ SEARCH_COLUMNS = (
 
 def search_cells(answer: SearchAnswer) -> list[str]:
     """What a table says of a search, under `SEARCH_COLUMNS`."""
-    interval = " to ".join(ends(answer.interval)) if answer.interval else ""
+    interval = " to ".join(format_ends(answer.interval)) if answer.interval else ""
     broke = ", ".join(breach.rule for breach in answer.broke_first)
-    return [rounded(answer.peak), interval, str(answer.runs), answer.limit, broke, answer.bottleneck]
+    return [format_rounded(answer.peak), interval, str(answer.runs), answer.limit, broke, answer.bottleneck]

@@ -9,15 +9,15 @@ import numpy as np
 
 from loadstone.judge.statistics import CONFIDENCE_LEVEL
 from loadstone.model.records.verdict import Verdict
-from loadstone.study.answers import OperationMeans, between_in_words
+from loadstone.study.answers import OperationMeans, describe_between
 from loadstone.study.metrics import METRICS
-from loadstone.study.question import key_of
+from loadstone.study.question import format_key
 from loadstone.study.search.answer import LoadStanding, SearchAnswer, SearchedLoad, SearchedRun, Spread
 from loadstone.study.search.decision import decide
 from loadstone.study.search.edge import REPETITIONS, Edge, Passes, find_edge
-from loadstone.study.search.sentences import headline, unseen_operations
+from loadstone.study.search.sentences import list_unseen_operations, summarize_search
 from loadstone.study.search.spec import SearchSpec
-from loadstone.study.search.state import MOST_RUNS, SearchState
+from loadstone.study.search.state import MOST_SEARCH_RUNS, SearchState
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
 
 
@@ -25,28 +25,28 @@ from loadstone.study.summary import Purpose, RunRequest, RunSummary
 class Search(SearchSpec):
     """The search for the peak of one setting."""
 
-    def requests(self) -> list[RunRequest]:
+    def plan_runs(self) -> list[RunRequest]:
         """Its first run; the others follow from what it brings."""
-        first = self.next([])
+        first = self.plan_next([])
         return [first] if first is not None else []
 
-    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+    def plan_next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run; None when the peak is verified, or cannot be found."""
         wanted = SearchState(self, runs).wanted
         if wanted is None:
             return None
         load, purpose = wanted
         value = self.make_value(load)
-        key = key_of(len(runs) + 1, self.workload, f"{self.load}-{self.text(load)}-{purpose}")
+        key = format_key(len(runs) + 1, self.workload, f"{self.load}-{self.format_load(load)}-{purpose}")
         key = f"{self.prefix}-{key}" if self.prefix else key
         settings = {**self.settings, self.load: value}
         return RunRequest(key, self.workload, settings, self.seed + len(runs), purpose, search=self.prefix)
 
-    def peak(self, runs: Sequence[RunSummary]) -> float | None:
+    def find_peak(self, runs: Sequence[RunSummary]) -> float | None:
         """The verified load; None before there is one."""
         return SearchState(self, runs).peak
 
-    def left(self, runs: Sequence[RunSummary]) -> int:
+    def estimate_left(self, runs: Sequence[RunSummary]) -> int:
         """About how many runs are left: the halvings of the bracket, its confirmation and the verification."""
         state = SearchState(self, runs)
         if state.wanted is None:
@@ -63,7 +63,11 @@ class Search(SearchSpec):
     def answer(self, runs: Sequence[RunSummary]) -> SearchAnswer:
         """The peak, how sure it is, what broke first, and how each metric moved on the way."""
         state = SearchState(self, runs)
-        edge = None if state.peak is None else find_edge(state.counted, state.peak, partial(repeated, self, state.peak))
+        edge = (
+            None
+            if state.peak is None
+            else find_edge(state.counted, state.peak, partial(repeat_search, self, state.peak))
+        )
         interval = None if state.peak is None else _interval(self, state, state.peak, edge)
         return SearchAnswer(
             workload=self.workload,
@@ -75,20 +79,20 @@ class Search(SearchSpec):
             interval=interval,
             limit=state.limit(),
             edge=None if edge is None else edge.estimate,
-            unseen=unseen_operations(state),
-            broke_first=tuple(state.broke_first()),
-            bottleneck=state.bottleneck(),
-            loads=tuple(_searched_load(load, state.all_at(load), state.standing(load)) for load in state.loads),
+            unseen=list_unseen_operations(state),
+            broke_first=tuple(state.list_first_broken()),
+            bottleneck=state.find_bottleneck(),
+            loads=tuple(_searched_load(load, state.list_runs_at(load), state.judge_load(load)) for load in state.loads),
             runs=len(runs),
             is_answered=(
                 state.wanted is None
                 and not state.is_unfit
-                and len(runs) < MOST_RUNS
+                and len(runs) < MOST_SEARCH_RUNS
                 and (state.peak is not None or state.lowest_failing is not None)
             ),
             headline=(
-                *headline(self, state, interval, edge),
-                *between_in_words(_by_load(runs)),
+                *summarize_search(self, state, interval, edge),
+                *describe_between(_by_load(runs)),
                 *decide(self, state, interval),
             ),
         )
@@ -112,7 +116,7 @@ def _interval(search: Search, state: SearchState, peak: float, edge: Edge | None
     if edge is None:
         return (low, high) if state.is_sharp else None
     chance = np.random.default_rng(1)
-    repetitions = (repeated(search, peak, edge.drawn(chance), chance) for _ in range(REPETITIONS))
+    repetitions = (repeat_search(search, peak, edge.sample_passes(chance), chance) for _ in range(REPETITIONS))
     peaks = [peak for peak in repetitions if peak is not None]
     if not peaks:
         return low, high
@@ -120,13 +124,13 @@ def _interval(search: Search, state: SearchState, peak: float, edge: Edge | None
     return min(low, float(np.quantile(peaks, tail))), max(high, float(np.quantile(peaks, 1 - tail)))
 
 
-def repeated(search: Search, peak: float, passes: Passes, chance: np.random.Generator) -> float | None:
+def repeat_search(search: Search, peak: float, passes: Passes, chance: np.random.Generator) -> float | None:
     """The peak that another search would find of a system that passes so."""
     # Not from the very beginning, since far from the edge nothing is left to chance; nor always from the same load.
-    start = search.rounded(peak * chance.uniform(0.75, 0.95))
+    start = search.round_load(peak * chance.uniform(0.75, 0.95))
     repetition = replace(search, start=start, prefix="", settings={}, below_cpu_pct=None)
     played: list[RunSummary] = []
-    while (request := repetition.next(played)) is not None:
+    while (request := repetition.plan_next(played)) is not None:
         verdict = Verdict.PASS if passes(request.load) else Verdict.FAIL
         played.append(RunSummary(request, "", verdict))
     return SearchState(repetition, played).peak
@@ -145,5 +149,5 @@ def _searched_load(load: float, runs: Sequence[RunSummary], standing: LoadStandi
         runs=tuple(SearchedRun(run.request.purpose, run.verdict, run.folder) for run in runs),
         metrics=metrics,
         rules=runs[-1].checks if runs else (),
-        broken=tuple(sorted({check.rule for run in runs for check in run.broken()})),
+        broken=tuple(sorted({check.rule for run in runs for check in run.list_broken()})),
     )

@@ -14,7 +14,7 @@ from loadstone.study.search.question import Search
 
 START = {"sessions": 100.0, "rate": 50.0}
 """First load of a search, unless told otherwise."""
-WIDTH = {"quick": 0.05, "demo": 0.05}
+SEARCH_WIDTH = {"quick": 0.05, "demo": 0.05}
 """Width of a search's bracket by profile; 1 % for all others."""
 SearchStart = Annotated[
     Positive | None,
@@ -72,7 +72,7 @@ def make_search(options: SearchOptions, workload: str, profile: Profile) -> Sear
         settings={},
         load=options.load,
         start=options.start or START[options.load],
-        width=(options.width_pct / 100) if options.width_pct else WIDTH.get(profile.name.split()[0], 0.01),
+        width=(options.width_pct / 100) if options.width_pct else SEARCH_WIDTH.get(profile.name.split()[0], 0.01),
         verify=options.verify,
         most=min(options.most or ceiling, ceiling),
         below_cpu_pct=options.below_cpu_pct,

@@ -41,7 +41,7 @@ class SearchSpec:
         rounded = float(f"{load:.{self.digits}g}")
         return round(rounded) if self.load == "sessions" else float(f"{rounded:g}")
 
-    def text(self, load: float) -> str:
+    def format_load(self, load: float) -> str:
         """A load in texts."""
         value = self.make_value(load)
         return str(value) if self.load == "sessions" else f"{value:g}"
@@ -56,6 +56,6 @@ class SearchSpec:
         """Digits of the loads that are tried: a tenth of the bracket's width is not told apart."""
         return max(3, math.ceil(-math.log10(self.width)) + 2)
 
-    def rounded(self, load: float) -> float:
+    def round_load(self, load: float) -> float:
         """A load that can be set."""
         return max(1.0, self.make_value(load)) if self.load == "sessions" else self.make_value(load)

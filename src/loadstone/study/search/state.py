@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from loadstone.model.records.check import CheckId, Weight
 from loadstone.model.records.verdict import Verdict
-from loadstone.study.bottleneck import common
+from loadstone.study.bottleneck import describe_common
 from loadstone.study.search.answer import BrokenRule, LimitedBy, LoadStanding
 from loadstone.study.search.cpu_limit import limit_cpu
 from loadstone.study.search.spec import SearchSpec
@@ -23,7 +23,7 @@ LEAST_RATE = 0.01
 """Arrivals per second below which nothing is tried."""
 USED_AT_MOST = 0.8
 """Share of what limits it that a step up may aim at."""
-MOST_RUNS = 60
+MOST_SEARCH_RUNS = 60
 """Runs after which a search gives up."""
 MOST_INVALID = 3
 """Invalid runs in a row after which a search gives up: nothing follows from them, and nothing has changed."""
@@ -39,7 +39,7 @@ class SearchState:
         self._by_load = _sort_by_load(runs)
         self._counted_by_load = _sort_by_load(self.counted)
         self.loads = sorted(self._by_load)
-        standings = {load: self.standing(load) for load in self.loads}
+        standings = {load: self.judge_load(load) for load in self.loads}
         failing = [load for load, standing in standings.items() if standing is LoadStanding.FAILS]
         self.lowest_failing = min(failing, default=None)
         passing = [
@@ -59,13 +59,13 @@ class SearchState:
         """The runs at a load from which something follows: one that was not fit to be judged says nothing of it."""
         return self._counted_by_load.get(load, [])
 
-    def all_at(self, load: float) -> list[RunSummary]:
+    def list_runs_at(self, load: float) -> list[RunSummary]:
         """All runs at a load."""
         return self._by_load.get(load, [])
 
     def _is_too_small(self, load: float) -> bool:
         """Whether runs at a load are invalid for having too few operations, and for nothing else."""
-        runs = self.all_at(load)
+        runs = self.list_runs_at(load)
         return bool(runs) and not self.find_runs(load) and all(map(_has_too_few, runs))
 
     @property
@@ -81,7 +81,7 @@ class SearchState:
         failed = [run.request.load for run in self.counted if not run.passed]
         return not failed or max(passed, default=0.0) < min(failed)
 
-    def standing(self, load: float) -> LoadStanding:
+    def judge_load(self, load: float) -> LoadStanding:
         """What is known of a load: a failed verification is final, otherwise the majority counts."""
         runs = self.find_runs(load)
         proofs = [run.passed for run in runs if run.request.purpose is Purpose.VERIFY]
@@ -99,7 +99,7 @@ class SearchState:
     def peak(self) -> float | None:
         """The verified load, once the bracket above it is narrow and its upper end is certain."""
         top = self.largest_passing
-        if top is None or self.standing(top) is not LoadStanding.VERIFIED:
+        if top is None or self.judge_load(top) is not LoadStanding.VERIFIED:
             return None
         above = self.lowest_failing
         if above is None:
@@ -109,7 +109,7 @@ class SearchState:
     @property
     def wanted(self) -> tuple[float, Purpose] | None:
         """Load and purpose of the next run; None when the peak is verified, or cannot be found."""
-        return None if len(self.runs) >= MOST_RUNS or self.peak is not None else self._step()
+        return None if len(self.runs) >= MOST_SEARCH_RUNS or self.peak is not None else self._step()
 
     def _step(self) -> tuple[float, Purpose] | None:
         """The next load and what for; None when nothing passes at all."""
@@ -117,12 +117,12 @@ class SearchState:
         if self.is_unfit:
             return None
         if not self.runs:
-            return search.rounded(min(search.start, search.most)), Purpose.PROBE
+            return search.round_load(min(search.start, search.most)), Purpose.PROBE
         if self.open:
             return self.open[0], Purpose.CONFIRM
         top, above = self.largest_passing, self.lowest_failing
         if top is None and above is None and self.floor is not None:
-            larger = search.rounded(self.floor * LARGEST_STEP)
+            larger = search.round_load(self.floor * LARGEST_STEP)
             return (larger, Purpose.PROBE) if self.floor < larger <= search.most else None
         if top is None:
             return self._down(above or search.start)
@@ -135,9 +135,9 @@ class SearchState:
         return top, Purpose.VERIFY
 
     def _down(self, load: float) -> tuple[float, Purpose] | None:
-        lower = max(self.search.rounded(load / LARGEST_STEP), 1 if self.search.load == "sessions" else LEAST_RATE)
+        lower = max(self.search.round_load(load / LARGEST_STEP), 1 if self.search.load == "sessions" else LEAST_RATE)
         if self.floor is not None and lower <= self.floor < load:
-            lower = self.search.rounded((self.floor + load) / 2)
+            lower = self.search.round_load((self.floor + load) / 2)
             lower = load if lower - self.floor <= self.search.width * load else lower
         if lower < load:
             return lower, Purpose.PROBE
@@ -146,7 +146,7 @@ class SearchState:
     def _up(self, load: float) -> tuple[float, Purpose]:
         if load >= self.search.most:
             return load, Purpose.VERIFY
-        higher = self.search.rounded(load * self._growth(load))
+        higher = self.search.round_load(load * self._growth(load))
         return min(higher, self.search.most), Purpose.PROBE
 
     def _growth(self, load: float) -> float:
@@ -165,10 +165,10 @@ class SearchState:
         """Half way; just below a load that failed only when verified, since the edge is near it."""
         search = self.search
         proofs = [run for run in self.find_runs(high) if run.request.purpose is Purpose.VERIFY]
-        near = search.rounded(high * (1 - search.width))
+        near = search.round_load(high * (1 - search.width))
         if proofs and low < near < high:
             return near
-        middle = search.rounded(math.sqrt(low * high) if high > 2 * low else (low + high) / 2)
+        middle = search.round_load(math.sqrt(low * high) if high > 2 * low else (low + high) / 2)
         return middle if low < middle < high else near
 
     def _is_narrow(self, low: float, high: float) -> bool:
@@ -191,23 +191,23 @@ class SearchState:
             return LimitedBy.MOST if at_most else LimitedBy.NOTHING
         return LimitedBy.DRIVER if any(run.is_driver_bound for run in self.find_runs(above)) else LimitedBy.RULE
 
-    def bottleneck(self) -> str:
+    def find_bottleneck(self) -> str:
         """What was full at the lowest failing load, or where none is at the largest passing one; empty where the search
         itself keeps the CPU below a limit.
         """
         load = self.lowest_failing or self.largest_passing
-        broken = {check.id for run in self.find_runs(load or 0) for check in run.broken()}
+        broken = {check.id for run in self.find_runs(load or 0) for check in run.list_broken()}
         if broken == {CheckId.SYSTEM_CPU}:
             return ""
-        return common(self.find_runs(load)) if load is not None else ""
+        return describe_common(self.find_runs(load)) if load is not None else ""
 
-    def broke_first(self) -> list[BrokenRule]:
+    def list_first_broken(self) -> list[BrokenRule]:
         """The rules broken at the lowest failing load, the most frequent first."""
         if self.lowest_failing is None:
             return []
         runs = self.find_runs(self.lowest_failing)
-        titles = {check.id: check.rule for run in runs for check in run.broken()}
-        counts = Counter(check.id for run in runs for check in run.broken())
+        titles = {check.id: check.rule for run in runs for check in run.list_broken()}
+        counts = Counter(check.id for run in runs for check in run.list_broken())
         return [BrokenRule(titles[name], count, len(runs)) for name, count in counts.most_common()]
 
 
@@ -221,7 +221,7 @@ def _sort_by_load(runs: Sequence[RunSummary]) -> dict[float, list[RunSummary]]:
 
 def _has_too_few(run: RunSummary) -> bool:
     """Whether a run is invalid for having too few operations, and for nothing else."""
-    reasons = {check.id for check in run.broken() if check.weight is Weight.INVALID}
+    reasons = {check.id for check in run.list_broken() if check.weight is Weight.INVALID}
     return run.verdict is Verdict.INVALID and reasons == {CheckId.ENOUGH}
 
 

@@ -13,11 +13,11 @@ ACCOUNT = re.compile(
 LONGEST_SHOWN = 40
 
 
-def accounts(steps: Sequence[Step], correlation: Correlation) -> Iterator[str]:
+def describe_accounts(steps: Sequence[Step], correlation: Correlation) -> Iterator[str]:
     """Fields beside a password that are sent as recorded, for people, with the way to give each session its own."""
     seen: set[tuple[str, Leaf]] = set()
     for step in steps:
-        texts = {leaf: correlation.text(step.operation, leaf) for leaf in step.leaves}
+        texts = {leaf: correlation.fill_leaf(step.operation, leaf) for leaf in step.leaves}
         secrets = {f"{{{value}}}" for value in correlation.passwords.values()}
         if secrets.isdisjoint(text for text in texts.values() if text):
             continue

@@ -9,19 +9,19 @@ from loadstone.workloads.importers.har import HarExchange
 
 MOST_ANSWER = 1 << 20
 """Characters of an answer that are looked at: as many bytes as the driver keeps of it."""
-MOST_LEAVES = 100_000
+MOST_ANSWER_LEAVES = 100_000
 """Values of one JSON document that are looked at."""
 DECODER = json.JSONDecoder()
 BLANKS = (" ", "\t", "\n", "\r")
 """Between parts of a JSON document (RFC 8259, section 2)."""
 
 
-def text_of(answer: HarExchange) -> str:
+def read_answer_text(answer: HarExchange) -> str:
     """As much of an answer as the driver looks at."""
     return answer.response.content.text[:MOST_ANSWER]
 
 
-def json_leaves(text: str) -> Iterator[tuple[str, str]]:
+def list_json_leaves(text: str) -> Iterator[tuple[str, str]]:
     """Texts and numbers of a JSON document by their pointers (RFC 6901); none of what is no JSON."""
     if text.lstrip()[:1] not in ("{", "["):
         return
@@ -29,7 +29,7 @@ def json_leaves(text: str) -> Iterator[tuple[str, str]]:
         waiting: list[tuple[str, Any]] = [("", json.loads(text))]
     except (ValueError, RecursionError):
         return
-    for _ in range(MOST_LEAVES):
+    for _ in range(MOST_ANSWER_LEAVES):
         if not waiting:
             return
         pointer, value = waiting.pop()
@@ -46,12 +46,12 @@ def _pointer_token(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def json_places(text: str) -> dict[str, tuple[int, int]]:
+def find_json_places(text: str) -> dict[str, tuple[int, int]]:
     """Where texts and numbers of a JSON document begin and end, by their pointers, in their order; none of what is no
     JSON.
     """
     places: dict[str, tuple[int, int]] = {}
-    if not any(True for _ in json_leaves(text)):
+    if not any(True for _ in list_json_leaves(text)):
         return places
     try:
         _walk(text, _beyond_blanks(text, 0), "", places)
@@ -101,7 +101,7 @@ class _Fields(HTMLParser):
             self.fields += [(attributes[key], value) for key in ("name", "id", "property") if attributes.get(key)]
 
 
-def fields_of(text: str) -> Iterator[tuple[str, str]]:
+def list_fields(text: str) -> Iterator[tuple[str, str]]:
     """Form fields and meta elements of a page, as (name, value), in their order."""
     if "<" not in text:
         return

@@ -9,7 +9,7 @@ from loadstone.workloads.importers.rules import Rule
 from loadstone.workloads.importers.steps import Leaf
 from loadstone.workloads.importers.tokens import is_token
 
-MOST_NAMED = 3
+MOST_VALUES_NAMED = 3
 """Operations that are named of many."""
 Why = Literal[
     "one use", "client-made", "chosen from a list", "typed data", "unknown", "earlier message", "first recording alone"
@@ -61,8 +61,8 @@ class Place:
 
     def __str__(self) -> str:
         """For people: the first few of many are enough."""
-        more = len(self.operations) - MOST_NAMED
-        names = ", ".join(self.operations[: MOST_NAMED if more > 1 else None])
+        more = len(self.operations) - MOST_VALUES_NAMED
+        names = ", ".join(self.operations[: MOST_VALUES_NAMED if more > 1 else None])
         return f"{self.correlated.leaf} of {names}{f' and {more} more' if more > 1 else ''}"
 
     @property
@@ -74,7 +74,7 @@ class Place:
         return f"{self} occurs in no earlier response ({self.correlated.why}): use your own value"
 
 
-def places(values: Sequence[Correlated]) -> list[Place]:
+def group_places(values: Sequence[Correlated]) -> list[Place]:
     """Values of a visit, those together that stand in the same leaf and are found the same way."""
     operations: dict[Correlated, list[str]] = {}
     for value in values:
@@ -102,7 +102,7 @@ class Correlation:
         """Whether a header holds a random text that no answer tells, as the number by which a request is traced."""
         return (operation, leaf) in self._missing and leaf.kind == "header" and is_token(leaf.key, value)
 
-    def generators(self) -> dict[str, dict[str, str]]:
+    def declare_generators(self) -> dict[str, dict[str, str]]:
         """Values that are drawn, by name, as workloads declare them."""
         return {value.value: dict(value.generator) for value in self.values if value.generator}
 
@@ -110,11 +110,11 @@ class Correlation:
         """The same without the values of these names."""
         return Correlation([value for value in self.values if value.value not in values], self.passwords)
 
-    def text(self, operation: str, leaf: Leaf) -> str | None:
+    def fill_leaf(self, operation: str, leaf: Leaf) -> str | None:
         """What stands there instead of what was recorded, with values as `{name}`."""
         return self._texts.get((operation, leaf))
 
-    def extracts(self, operation: str) -> list[dict[str, str]]:
+    def declare_extracts(self, operation: str) -> list[dict[str, str]]:
         """What is taken from an operation's answer, as workloads declare it."""
         return [{"value": name, **dict(rule.how)} for name, rule in self._rules.get(operation, {}).items()]
 

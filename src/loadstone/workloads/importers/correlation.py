@@ -15,18 +15,18 @@ from functools import cached_property
 from typing import Any
 
 from loadstone.workloads.importers.answer_index import AnswerIndex
-from loadstone.workloads.importers.answers import text_of
+from loadstone.workloads.importers.answers import read_answer_text
 from loadstone.workloads.importers.correlated import Correlated, Correlation, Why
 from loadstone.workloads.importers.har import HarExchange
 from loadstone.workloads.importers.recorded_request import LEAST_PASSWORD, is_password
-from loadstone.workloads.importers.rules import Rule, cookie_rules, list_word_forms, rules_of
+from loadstone.workloads.importers.rules import Rule, find_rules, list_cookie_rules, list_word_forms
 from loadstone.workloads.importers.steps import Leaf, Step
-from loadstone.workloads.importers.tokens import TIMES, UUID, between_tokens, is_token, moment_of, tokens_within
-from loadstone.workloads.writing import literal, name_of
+from loadstone.workloads.importers.tokens import TIMES, UUID, find_moment, find_tokens, is_token, split_between
+from loadstone.workloads.writing import escape_braces, name_of
 
 LEAST_PART = 8
 """Letters of a value that is looked for within others."""
-KEY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[\"']?\s*[=:>]\s*[\"']?$")
+KEY_PATTERN = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[\"']?\s*[=:>]\s*[\"']?$")
 """The name before a token within a text: of a field, of a value of JSON, or of an element."""
 PART_PATTERNS = (re.compile(r"([A-Za-z0-9_.~-]+)"), re.compile(r"([A-Za-z0-9]+)"))
 """Words of a text, long ones first: two recordings show which of them is a value, however short it is."""
@@ -37,7 +37,7 @@ XML_PASSWORD = re.compile(r"<(?:\w+:)?(?:password|passwd|pwd|pass)\b[^<>]*>([^<>
 """A password in a body of XML."""
 SIMPLE = re.compile(r"[A-Za-z]*|[0-9]*")
 """Such a password may stand in other fields by chance."""
-CREDENTIALS = "basic_credentials"
+CREDENTIALS_VALUE = "basic_credentials"
 """Value that holds name and password as HTTP Basic sends them: `name:password` by base64."""
 LONG_PASSWORD = 8
 """Letters of a password that stands nowhere by chance."""
@@ -77,7 +77,7 @@ class _Search:
     @cached_property
     def inputs(self) -> frozenset[str]:
         """Names of fields in which browsers hide what is typed."""
-        inputs = (tag for step in self.steps for tag in PASSWORD_INPUT.findall(text_of(step.answer)))
+        inputs = (tag for step in self.steps for tag in PASSWORD_INPUT.findall(read_answer_text(step.answer)))
         return frozenset(named[1] for tag in inputs if (named := INPUT_NAME.search(tag)))
 
     def _holds_password(self, leaf: Leaf) -> bool:
@@ -94,13 +94,13 @@ class _Search:
             sent |= dict.fromkeys(html.unescape(text) for text in XML_PASSWORD.findall(step.body))
         passwords = [text for text in sent if len(text) >= LEAST_PASSWORD]
         basic = dict.fromkeys(step.credentials for step in self.steps if step.credentials)
-        return {**dict(_numbered("password", passwords)), **dict(_numbered(CREDENTIALS, basic))}
+        return {**dict(_numbered("password", passwords)), **dict(_numbered(CREDENTIALS_VALUE, basic))}
 
     def _is_password(self, leaf: Leaf, value: str) -> bool:
         """Whether a leaf holds a password, by its name or by its text."""
         if value not in self.passwords:
             return False
-        if leaf.kind == "header" and self.passwords[value].startswith(CREDENTIALS):
+        if leaf.kind == "header" and self.passwords[value].startswith(CREDENTIALS_VALUE):
             return True
         return self._holds_password(leaf) or len(value) >= LONG_PASSWORD or SIMPLE.fullmatch(value) is None
 
@@ -133,10 +133,10 @@ class _Search:
         if self._is_password(leaf, value):
             name = self.passwords[value]
             return Correlated(step.operation, leaf, name, text=f"{{{name}}}")
-        form, rest = moment_of(value, step.answer.start_s)
+        form, rest = find_moment(value, step.answer.start_s)
         if form:
             moment = self._drawn(step, leaf, f"now_{form}", (("kind", "now"), ("form", form)))
-            return replace(moment, text=moment.text + literal(rest))
+            return replace(moment, text=moment.text + escape_braces(rest))
         is_made = again is not None and again != value and UUID.fullmatch(value) and UUID.fullmatch(again)
         if is_made and value not in self.known and value not in self.texts:
             name = self.uuids.setdefault(value, f"uuid_{len(self.uuids) + 1}" if self.uuids else "uuid")
@@ -149,12 +149,12 @@ class _Search:
 
     def _is_in_earlier_answer(self, number: int, value: str) -> bool:
         """Whether an earlier answer holds a text: a moment that a server gave out is sent back as it was."""
-        return any(value in text_of(step.answer) for step in self.steps[:number])
+        return any(value in read_answer_text(step.answer) for step in self.steps[:number])
 
     @cached_property
     def texts(self) -> str:
         """What all answers hold."""
-        return "\0".join(text_of(step.answer) for step in self.steps)
+        return "\0".join(read_answer_text(step.answer) for step in self.steps)
 
     @cached_property
     def times(self) -> Mapping[str, int]:
@@ -164,7 +164,7 @@ class _Search:
     @cached_property
     def options(self) -> Sequence[tuple[int, str]]:
         """Entries of lists that users choose from, by the numbers of the steps whose answers hold them."""
-        by_step = ((number, OPTION.findall(text_of(step.answer))) for number, step in enumerate(self.steps))
+        by_step = ((number, OPTION.findall(read_answer_text(step.answer))) for number, step in enumerate(self.steps))
         return [(number, "\n".join(tags)) for number, tags in by_step if tags]
 
     def _twin(self, number: int) -> Step | None:
@@ -207,21 +207,21 @@ class _Search:
         the leaf with values in their places. Empty where there are none.
         """
         value, again = self.steps[number].leaves[leaf], self._again(number, leaf)
-        tokens = tokens_within(value)
-        others = tokens if again is None else tokens_within(again)
-        if leaf.kind in ("path", "header") or between_tokens(value, tokens) != between_tokens(again or value, others):
+        tokens = find_tokens(value)
+        others = tokens if again is None else find_tokens(again)
+        if leaf.kind in ("path", "header") or split_between(value, tokens) != split_between(again or value, others):
             return []
         taken_values, text, end = [], "", 0
         for token, twin in zip(tokens, others, strict=True):
             second = None if again is None else twin[0]
-            before = KEY.search(value, 0, token.start())
+            before = KEY_PATTERN.search(value, 0, token.start())
             named = Leaf(leaf.kind, before[1] if before else leaf.key)
             taken = None if second == token[0] else self._taken(number, named, token[0], second)
             if taken is not None:
-                text += literal(value[end : token.start()]) + taken.text
+                text += escape_braces(value[end : token.start()]) + taken.text
                 end = token.end()
                 taken_values.append(taken)
-        text += literal(value[end:])
+        text += escape_braces(value[end:])
         return [replace(place, leaf=leaf, text=text) for place in dict.fromkeys(taken_values)]
 
     def _composed(self, operation: str, leaf: Leaf, value: str, again: str | None) -> Correlated | None:
@@ -232,7 +232,11 @@ class _Search:
             before, _, behind = value.partition(part)
             is_same = again is None or (told_again is not None and value.replace(part, told_again) == again)
             if is_same:
-                text = literal(before) + correlated.text + literal(behind).replace(literal(part), correlated.text)
+                text = (
+                    escape_braces(before)
+                    + correlated.text
+                    + escape_braces(behind).replace(escape_braces(part), correlated.text)
+                )
                 return replace(correlated, operation=operation, leaf=leaf, text=text)
         return None
 
@@ -253,7 +257,7 @@ class _Search:
                 marked_parts = zip(parts, differs, strict=True)
                 return replace(
                     correlated,
-                    text="".join(correlated.text if is_it else literal(part) for part, is_it in marked_parts),
+                    text="".join(correlated.text if is_it else escape_braces(part) for part, is_it in marked_parts),
                 )
         return None
 
@@ -285,8 +289,8 @@ class _Search:
         second recording contradicts is none.
         """
         twin = self._twin(number)
-        for rule in cookie_rules(self.steps[number].cookies, value) if number else ():
-            is_proven = again is not None and twin is not None and rule in cookie_rules(twin.cookies, again)
+        for rule in list_cookie_rules(self.steps[number].cookies, value) if number else ():
+            is_proven = again is not None and twin is not None and rule in list_cookie_rules(twin.cookies, again)
             if is_proven or again is None:
                 yield self.steps[number - 1].operation, rule, 2 if is_proven else 1
         for earlier in self._earlier(number, value):
@@ -318,12 +322,12 @@ class _Search:
         """Whether a rule finds something in every kept answer of an operation, and in that of a further step."""
         answers = [*self.visits.get(operation, ())]
         answers += [further.answer] if further is not None and not further.is_lost else []
-        return all(rule.taken(answer) is not None for answer in answers)
+        return all(rule.extract_value(answer) is not None for answer in answers)
 
 
 def _answer_text(answer: HarExchange) -> str:
     """Everything of an answer that rules look at."""
-    return "\n".join([*(header.value for header in answer.response.headers), text_of(answer)])
+    return "\n".join([*(header.value for header in answer.response.headers), read_answer_text(answer)])
 
 
 def _rules_of_both(source: Step, value: str, twin: Step | None, again: str | None) -> Iterator[tuple[Rule, int]]:
@@ -331,15 +335,15 @@ def _rules_of_both(source: Step, value: str, twin: Step | None, again: str | Non
     which the browser kept the answer.
     """
     if again is None:
-        yield from ((rule, 1) for rule in rules_of(source.answer, value))
+        yield from ((rule, 1) for rule in find_rules(source.answer, value))
     elif twin is None:
         return
     else:
-        rules = rules_of(source.answer, value, is_short=again != value)
-        yield from ((rule, 2) for rule in rules if rule.taken(twin.answer) == again)
+        rules = find_rules(source.answer, value, is_short=again != value)
+        yield from ((rule, 2) for rule in rules if rule.extract_value(twin.answer) == again)
         if source.is_lost or twin.is_lost:
             source_and_value = (twin.answer, again) if source.is_lost else (source.answer, value)
-            yield from ((rule, 1) for rule in rules_of(*source_and_value))
+            yield from ((rule, 1) for rule in find_rules(*source_and_value))
 
 
 def _numbered(name: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -17,25 +17,25 @@ from pathlib import Path
 import tomlkit
 
 from loadstone.model.errors import UsageError
-from loadstone.workloads.check import ACCEPTED, CODINGS
-from loadstone.workloads.importers.accounts import accounts
-from loadstone.workloads.importers.correlated import Correlation, places
+from loadstone.workloads.check import ACCEPTED, CODINGS_KNOWN
+from loadstone.workloads.importers.accounts import describe_accounts
+from loadstone.workloads.importers.correlated import Correlation, group_places
 from loadstone.workloads.importers.correlation import correlate
 from loadstone.workloads.importers.har import HarExchange
 from loadstone.workloads.importers.har_file import read
 from loadstone.workloads.importers.imported import Imported
-from loadstone.workloads.importers.leaves import AUTHORIZATION, cookies_of, cookies_set_by, steps_of
+from loadstone.workloads.importers.leaves import AUTHORIZATION, list_sent_cookies, list_set_cookies, list_steps
 from loadstone.workloads.importers.naming import give_names
 from loadstone.workloads.importers.recorded_operation import is_checked, write_message, write_operation, write_request
 from loadstone.workloads.importers.recorded_request import (
-    body_text,
-    files_of,
-    token_of,
+    find_token,
+    list_unsendable_files,
+    read_body_text,
 )
 from loadstone.workloads.importers.sockets import SOCKET_ANSWER_S
-from loadstone.workloads.importers.steps import Leaf, Step, aligned
-from loadstone.workloads.importers.visit import Page, site_visited, visited
-from loadstone.workloads.writing import literal, table_of, written
+from loadstone.workloads.importers.steps import Leaf, Step, align_steps
+from loadstone.workloads.importers.visit import Page, choose_site, collect_visit
+from loadstone.workloads.writing import build_table, escape_braces, write_table
 
 LONGEST_PREFIX = 40
 """Letters of a workload's name in that of a variable."""
@@ -43,7 +43,7 @@ KEPT_HEADERS = ("Accept-Language", "User-Agent")
 """What browsers say of themselves and sites answer by."""
 MOST_COOKIES = 5
 """Cookies that are named."""
-MOST_FILES = 5
+MOST_FILES_NAMED = 5
 """Files of a form that are named."""
 MOST_SITES = 3
 """Other sites that are named."""
@@ -63,11 +63,11 @@ class Recording:
     steps: Sequence[Step] = ()
     doubts: tuple[str, ...] = ()
 
-    def variables(self, name: str) -> dict[str, str]:
+    def name_variables(self, name: str) -> dict[str, str]:
         """Variables of the environment that the workload of this name reads passwords from, by value."""
         return {value: _variable(name, value) for value in self.correlation.passwords.values()}
 
-    def secrets(self, name: str) -> dict[str, str]:
+    def list_secrets(self, name: str) -> dict[str, str]:
         """What these variables held when the visit was recorded."""
         escaped = self._escaped
         return {_variable(name, value): escaped.get(value, text) for text, value in self.correlation.passwords.items()}
@@ -86,21 +86,21 @@ class Recording:
         plain = {value: text for text, value in self.correlation.passwords.items()}
         return {value: form for value, form in forms.items() if value in in_json and form != plain[value]}
 
-    def workload(self, name: str, as_recorded: frozenset[str] = frozenset()) -> Imported:
+    def build_workload(self, name: str, as_recorded: frozenset[str] = frozenset()) -> Imported:
         """The workload of this name; values of the names `as_recorded` are sent as they were recorded."""
         values = self.correlation.without(as_recorded)
-        variables = self.variables(name)
+        variables = self.name_variables(name)
         text = _document(name, self.site, self.pages, self.operations, (values, variables))
         escaped = (
             f"{variables[value]} must contain the password in JSON notation, with escaped quotes"
             for value in self._escaped
         )
-        doubts = (*escaped, *self.doubts, *_doubts(self.operations), *accounts(self.steps, values))
+        doubts = (*escaped, *self.doubts, *_doubts(self.operations), *describe_accounts(self.steps, values))
         correlated = tuple(value for value in values.values if not value.is_password)
         where = {value: "a body" for value in variables if f"{{{value}}}" in text}
         where |= {
             place.correlated.value: str(place)
-            for place in places([place for place in values.values if place.is_password])
+            for place in group_places([place for place in values.values if place.is_password])
         }
         passwords = tuple((variables[value], place) for value, place in where.items())
         by_status = sum(not is_checked(page) for page in self.operations.values())
@@ -109,18 +109,18 @@ class Recording:
         )
 
 
-def recorded(file: Path, second: Path | None = None, *, site: str = "") -> Recording:
+def read_recording(file: Path, second: Path | None = None, *, site: str = "") -> Recording:
     """Reads a HAR file, and a second recording of the same steps where there is one; of the `site` that is asked for,
     or the one that the visit is about. Raises UsageError when the file is no HAR file or holds nothing to play.
     """
     first = read(file)
     entries, twins = first.entries, [] if second is None else read(second).entries
-    site = site_visited(file, entries, site)
-    pages, left_out = visited(entries, site, twins)
-    reasons = (*first.unreadable, *left_out.lines())
+    site = choose_site(file, entries, site)
+    pages, left_out = collect_visit(entries, site, twins)
+    reasons = (*first.unreadable, *left_out.describe_lines())
     if not pages:
         raise UsageError(f"{file} contains no request to {site} that can be played. Left out: {'; '.join(reasons)}.")
-    others = [] if second is None else visited(twins, site, entries, is_compared=True)[0]
+    others = [] if second is None else collect_visit(twins, site, entries, is_compared=True)[0]
     steps, correlation, pairs = _correlated(pages, others)
     if once := _of_first_alone(steps, correlation, pairs):
         reasons = (*reasons, *dict.fromkeys(once.values()))
@@ -128,9 +128,9 @@ def recorded(file: Path, second: Path | None = None, *, site: str = "") -> Recor
         steps, correlation, pairs = _correlated(pages, others)
     operations: dict[str, Page] = {}
     for page in pages:
-        operations.setdefault(page.name, page).learn(page)
+        operations.setdefault(page.name, page).take_answer(page)
     for place, twin in pairs.items():
-        operations[pages[place].name].learn(others[twin])
+        operations[pages[place].name].take_answer(others[twin])
     doubts = (*_unread(entries), *_other_sites(entries, site), *_merged(pages), *_unset_cookies(entries, site))
     return Recording(site, pages, operations, reasons, correlation, steps, doubts)
 
@@ -143,15 +143,15 @@ def _correlated(pages: list[Page], others: list[Page]) -> tuple[list[Step], Corr
     give_names(others, [_identity(page, nothing) for page in others])
     recorded_as = [_identity(page, nothing) for page in pages]
     give_names(pages, recorded_as)
-    again = steps_of(others)
-    steps = steps_of(pages)
-    pairs = aligned(steps, again)
+    again = list_steps(others)
+    steps = list_steps(pages)
+    pairs = align_steps(steps, again)
     correlation = correlate(steps, again, pairs)
     names = [page.name for page in pages]
     played_as = [_identity(page, correlation) for page in pages]
     if len(set(played_as)) < len(set(recorded_as)):
         give_names(pages, played_as)
-        merged_steps = steps_of(pages)
+        merged_steps = list_steps(pages)
         merged = correlate(merged_steps, again, pairs)
         if [_identity(page, merged) for page in pages] == played_as:
             return merged_steps, merged, pairs
@@ -178,7 +178,7 @@ def _identity(page: Page, correlation: Correlation) -> tuple[object, ...]:
     """What tells an operation from others: all that is sent, what it loads, and how it was answered."""
     files = tuple(sorted(file.request.url for file in page.embedded))
     unwritable = page.first.request.body.text if page.first.request.body else ""
-    sent = "" if body_text(page.first.request) else unwritable
+    sent = "" if read_body_text(page.first.request) else unwritable
     turns = ((number, turn.sent) for number, turn in enumerate(page.talk) if turn.sent)
     messages = [write_message(page, number, message, correlation) for number, message in turns]
     requested = repr(_without_random_headers(page, correlation))
@@ -188,8 +188,8 @@ def _identity(page: Page, correlation: Correlation) -> tuple[object, ...]:
 
 def _sent_token(page: Page, correlation: Correlation) -> str:
     """The token that allows a request, as it is played; as it was recorded where nothing is looked up yet."""
-    token = correlation.text(page.name, AUTHORIZATION) or ""
-    return token if correlation.values else token_of(page.first.request)[1]
+    token = correlation.fill_leaf(page.name, AUTHORIZATION) or ""
+    return token if correlation.values else find_token(page.first.request)[1]
 
 
 def _without_random_headers(page: Page, correlation: Correlation) -> dict[str, object]:
@@ -197,7 +197,7 @@ def _without_random_headers(page: Page, correlation: Correlation) -> dict[str, o
     request = write_request(page, correlation)
     headers = request.get("headers")
     if isinstance(headers, dict):
-        random = [key for key, text in page.own_headers() if _is_random(page, correlation, key, text)]
+        random = [key for key, text in page.list_own_headers() if _is_random(page, correlation, key, text)]
         request["headers"] = {key: "" if key in random else text for key, text in headers.items()}
     return request
 
@@ -238,8 +238,8 @@ def _unset_cookies(entries: Sequence[HarExchange], site: str) -> Iterator[str]:
     known: set[str] = set()
     missing: dict[str, None] = {}
     for entry in (entry for entry in entries if entry.site == site):
-        missing |= dict.fromkeys(name for name in cookies_of(entry) if name and name not in known)
-        known |= cookies_set_by(entry)
+        missing |= dict.fromkeys(name for name in list_sent_cookies(entry) if name and name not in known)
+        known |= list_set_cookies(entry)
     if missing:
         names = ", ".join(name[:LONGEST_PREFIX] for name in list(missing)[:MOST_COOKIES])
         more = f" and {len(missing) - MOST_COOKIES} more" if len(missing) > MOST_COOKIES else ""
@@ -269,22 +269,26 @@ def _document(
     document = tomlkit.document()
     document.add(tomlkit.comment(f"Imported from a recorded visit to {site}. Edit it: one person's visit is a guess."))
     header = {"name": name, "title": f"A visit to {site}", "about": f"One recorded visit of {len(pages)} operations."}
-    document["workload"] = table_of(header)
+    document["workload"] = build_table(header)
     pacing = {"kind": "think", "distribution": "exponential", "mean_s": think_s, "cap_s": round(15 * think_s, 2)}
-    document["pacing"] = table_of(pacing | ({"no_pause_before": at_once} if at_once else {}))
-    document["connections"] = table_of({"parallel": PARALLEL})
-    document["headers"] = table_of({"Accept-Encoding": _codings(pages)} | _kept_open(pages) | _told_of_browser(pages))
-    limits = table_of({"good_s": 2.0, "tolerable_s": 4.0})
+    document["pacing"] = build_table(pacing | ({"no_pause_before": at_once} if at_once else {}))
+    document["connections"] = build_table({"parallel": PARALLEL})
+    document["headers"] = build_table(
+        {"Accept-Encoding": _codings(pages)} | _kept_open(pages) | _told_of_browser(pages)
+    )
+    limits = build_table({"good_s": 2.0, "tolerable_s": 4.0})
     limits.comment("what is good enough for you?")
     document["limits"] = limits
     sequence = {"kind": "sequence", "sequence": [page.name for page in pages]}
-    mix = written("mix", sequence, "or a matrix with chances, or flat shares")
-    tables = [written(f"operations.{name}", write_operation(page, correlation)) for name, page in operations.items()]
+    mix = write_table("mix", sequence, "or a matrix with chances, or flat shares")
+    tables = [
+        write_table(f"operations.{name}", write_operation(page, correlation)) for name, page in operations.items()
+    ]
     text = "\n".join([tomlkit.dumps(document), mix, *tables])
     secrets = {value: {"kind": "environment", "variable": variable} for value, variable in variables.items()}
     used = {value: secret for value, secret in secrets.items() if f"{{{value}}}" in text}
-    generators = {**correlation.generators(), **used}
-    return f"{text}\n{written('values', generators)}" if generators else text
+    generators = {**correlation.declare_generators(), **used}
+    return f"{text}\n{write_table('values', generators)}" if generators else text
 
 
 def _codings(pages: Sequence[Page]) -> str:
@@ -292,31 +296,31 @@ def _codings(pages: Sequence[Page]) -> str:
     headers = [header for page in pages for header in page.first.request.headers]
     accepted = next((header.value for header in headers if header.name.lower() == "accept-encoding"), ACCEPTED)
     return (
-        ", ".join(coding for coding in (part.strip() for part in accepted.split(",")) if coding in CODINGS)
+        ", ".join(coding for coding in (part.strip() for part in accepted.split(",")) if coding in CODINGS_KNOWN)
         or "identity"
     )
 
 
 def _kept_open(pages: Sequence[Page]) -> dict[str, str]:
     """What browsers say of connections by HTTP/1.1: there are servers that close them otherwise, without a word."""
-    is_kept = pages[0].first.request.header("connection").lower() == "keep-alive"
+    is_kept = pages[0].first.request.get_header("connection").lower() == "keep-alive"
     return {"Connection": "keep-alive"} if is_kept else {}
 
 
 def _told_of_browser(pages: Sequence[Page]) -> dict[str, str]:
     """What the recording browser said of itself."""
-    table = {name: pages[0].first.request.header(name.lower()) for name in KEPT_HEADERS}
-    return {name: literal(text) for name, text in table.items() if text and text.isprintable() and text.isascii()}
+    table = {name: pages[0].first.request.get_header(name.lower()) for name in KEPT_HEADERS}
+    return {name: escape_braces(text) for name, text in table.items() if text and text.isprintable() and text.isascii()}
 
 
 def _doubts(operations: Mapping[str, Page]) -> Iterator[str]:
     """What was not recorded, or is played otherwise."""
     for name, page in operations.items():
         body = page.first.request.body
-        if files := files_of(page.first.request):
-            sent = ", ".join(f"`{part.name[:80]}`" for part in files[:MOST_FILES])
+        if files := list_unsendable_files(page.first.request):
+            sent = ", ".join(f"`{part.name[:80]}`" for part in files[:MOST_FILES_NAMED])
             yield f"files of {name} ({sent}) are sent as fillers of the recorded length: their content was not text"
-        elif body is not None and page.first.request.has_body and not body_text(page.first.request):
+        elif body is not None and page.first.request.has_body and not read_body_text(page.first.request):
             yield f"the body of {name} ({body.mime_type[:80] or 'of an unknown type'}) was not recorded as text"
         sent_s = [turn.sent.at_s for turn in page.talk if turn.sent]
         if sent_s and (took_s := sent_s[-1] - sent_s[0]) > SOCKET_ANSWER_S:

@@ -13,23 +13,23 @@ from pathlib import Path
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.workloads.catalogue import FILE, load
 from loadstone.workloads.importers.imported import Imported
-from loadstone.workloads.importers.openapi import METHODS, Json, OpenApiDocument, table
-from loadstone.workloads.importers.openapi_requests import DrawnValues, ImportState, one_line, request_of
-from loadstone.workloads.importers.openapi_servers import UNKNOWN, server
-from loadstone.workloads.writing import entries, name_of
+from loadstone.workloads.importers.openapi import OPENAPI_METHODS, Json, OpenApiDocument, copy_table
+from loadstone.workloads.importers.openapi_requests import DrawnValues, ImportState, clean_line, request_of
+from loadstone.workloads.importers.openapi_servers import UNKNOWN, choose_server
+from loadstone.workloads.writing import name_of, write_entries
 
-SHARES = {"GET": 100, "HEAD": 100, "POST": 10, "PUT": 10, "PATCH": 10, "DELETE": 1}
+METHOD_SHARES = {"GET": 100, "HEAD": 100, "POST": 10, "PUT": 10, "PATCH": 10, "DELETE": 1}
 """How often operations are drawn, by method."""
 ROUNDS = 5
 """How often what cannot be loaded is left out before the import gives up."""
-ABOUT = """\
+OPENAPI_ABOUT = """\
 # Imported from an OpenAPI document. It does not say how often each operation is used, nor in
 # what order: edit the mix, and the values, which must name things that exist.
 """
 NOTES = {"limits": "  # what is good enough for you?"}
 MOST_NAME = 60
 """Letters that are shown of a name."""
-MOST_NAMED = 10
+MOST_OPERATIONS_NAMED = 10
 """Operations that a line names."""
 
 
@@ -55,10 +55,10 @@ def from_openapi(file: Path, name: str) -> Imported:
 
 def _credentials(document: OpenApiDocument) -> list[str]:
     """Where each way to authenticate wants its credentials, which the document does not contain."""
-    schemes = table(table(document.content.get("components")).get("securitySchemes"))
+    schemes = copy_table(copy_table(document.content.get("components")).get("securitySchemes"))
     if not schemes and document.content.get("security"):
         return ["credentials: add them as headers of the operations"]
-    places = ((name, _place(table(scheme))) for name, scheme in schemes.items())
+    places = ((name, _place(copy_table(scheme))) for name, scheme in schemes.items())
     return [f"credentials of {str(name)[:MOST_NAME]}: add {place}" for name, place in places]
 
 
@@ -68,7 +68,7 @@ def _place(scheme: Json) -> str:
         return "the certificate of a client with --cert and --key"
     if scheme.get("type") != "apiKey":
         return "the header `Authorization` to the operations"
-    name = one_line(str(scheme.get("name", "")))[:MOST_NAME]
+    name = clean_line(str(scheme.get("name", "")))[:MOST_NAME]
     kinds = {"query": f"`{name}` to the query", "cookie": f"the cookie `{name}` to the headers"}
     return f"{kinds.get(str(scheme.get('in')), f'the header `{name}`')} of the operations"
 
@@ -76,15 +76,15 @@ def _place(scheme: Json) -> str:
 def _operations(state: ImportState) -> dict[str, Json]:
     operations: dict[str, Json] = {}
     taken: Counter[str] = Counter()
-    for path, method, operation in state.document.operations():
+    for path, method, operation in state.document.list_operations():
         if not path.startswith("/"):
             state.left_out.append(f"{path[:200]}: paths begin with /")
             continue
-        if method not in METHODS:
+        if method not in OPENAPI_METHODS:
             state.left_out.append(f"{method.upper()} {path[:200]}: workloads do not support this method")
             continue
         key = _name(str(operation.get("operationId") or f"{method}_{path}"), operations, taken)
-        state.served[key] = server(operation["servers"])
+        state.served[key] = choose_server(operation["servers"])
         operations[key] = request_of(state, key, path, method, operation)
     return operations
 
@@ -135,8 +135,8 @@ def _target(state: ImportState, names: list[str]) -> str:
 
 
 def _named(names: list[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+    more = f" and {len(names) - MOST_OPERATIONS_NAMED} more" if len(names) > MOST_OPERATIONS_NAMED else ""
+    return ", ".join(names[:MOST_OPERATIONS_NAMED]) + more
 
 
 def _name(wanted: str, taken: Mapping[str, object], numbers: Counter[str]) -> str:
@@ -149,8 +149,8 @@ def _name(wanted: str, taken: Mapping[str, object], numbers: Counter[str]) -> st
 
 
 def _write(document: OpenApiDocument, name: str, operations: Mapping[str, Json], values: DrawnValues) -> str:
-    title = one_line(str(table(document.content.get("info")).get("title", name)))[:200]
-    shares = {key: SHARES[operation.get("method", "GET")] for key, operation in operations.items()}
+    title = clean_line(str(copy_table(document.content.get("info")).get("title", name)))[:200]
+    shares = {key: METHOD_SHARES[operation.get("method", "GET")] for key, operation in operations.items()}
     about = f"{len(operations)} operations, drawn at random."
     sections: Json = {
         "workload": {"name": name, "title": title, "about": about},
@@ -162,5 +162,5 @@ def _write(document: OpenApiDocument, name: str, operations: Mapping[str, Json],
         "mix": {"kind": "flat", "operations_per_session": 10, "shares": shares},
         **{f"operations.{key}": operation for key, operation in operations.items()},
     }
-    parts = [f"[{name}]{NOTES.get(name, '')}\n{entries(content)}" for name, content in sections.items()]
-    return "\n".join([ABOUT, *parts])
+    parts = [f"[{name}]{NOTES.get(name, '')}\n{write_entries(content)}" for name, content in sections.items()]
+    return "\n".join([OPENAPI_ABOUT, *parts])

@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from loadstone.model.target import ascii_name, encoded
+from loadstone.model.target import encode_host, encode_path
 from loadstone.model.workload.bounds import is_base64
 from loadstone.workloads.importers.har_bodies import read_base64
 from loadstone.workloads.importers.har_fields import (
@@ -30,7 +30,7 @@ from loadstone.workloads.importers.har_fields import (
 
 BACKGROUND = frozenset({"xhr", "fetch"})
 """What browsers call requests that a page's program makes."""
-FILES = frozenset(
+FILE_TYPES = frozenset(
     {
         *("image", "imageset", "stylesheet", "script", "font", "media", "texttrack", "manifest", "worker", "xslt"),
         *("ping", "beacon", "cspviolationreport", "csp_report", "preflight", "signedexchange"),
@@ -55,7 +55,7 @@ NOT_MODIFIED = 304
 """Status of an answer to a browser that had it already."""
 UNTYPED = frozenset({"", "x-unknown"})
 """Media types of answers that name none."""
-FILE_NAME = re.compile(
+FILE_EXTENSION = re.compile(
     r"\.(avif|css|gif|ico|jpe?g|js|json|map|mjs|mp[34]|png|svg|ttf|txt|web(m|manifest|p)|woff2?|xml)$", re.IGNORECASE
 )
 """Names of files that pages load."""
@@ -68,7 +68,7 @@ LATEST_S = 1e11
 """A moment above this is told in milliseconds: in seconds it would be the year 5138."""
 SITES_OF = {"ws": "http", "wss": "https"}
 """Schemes of WebSockets, and of the pages that open them (RFC 6455, section 3)."""
-PORTS = {"http": 80, "https": 443}
+SITE_PORTS = {"http": 80, "https": 443}
 """Ports that addresses leave out."""
 TEXTUAL = ("text/", "json", "xml", "javascript", "ecmascript", "x-www-form-urlencoded", "graphql")
 """Parts of media types whose bodies are text."""
@@ -93,14 +93,14 @@ class HarRequest(LenientModel):
         """A body; some recorders write its text alone."""
         return {"text": value} if isinstance(value, str) else value or None
 
-    def header(self, name: str) -> str:
+    def get_header(self, name: str) -> str:
         """The first of a name in small letters; empty where there is none."""
         return next((header.value for header in self.headers if header.name.lower() == name), "")
 
     @property
     def has_body(self) -> bool:
         """Whether a body was sent, as far as the recording tells."""
-        return self.body is not None and self.body_bytes != 0 and self.header("content-length") != "0"
+        return self.body is not None and self.body_bytes != 0 and self.get_header("content-length") != "0"
 
 
 class Content(LenientModel):
@@ -224,7 +224,7 @@ class HarExchange(LenientModel):
     @cached_property
     def site(self) -> str:
         """Scheme, host and port as `site_of` writes them; empty for what is no address."""
-        return site_of(self.request.url)
+        return find_site(self.request.url)
 
     @cached_property
     def address(self) -> str:
@@ -258,15 +258,15 @@ class HarExchange(LenientModel):
         """Whether it brought a page, and neither what a page's program asked for nor the answer for a file."""
         mime_type = self.response.content.mime_type.lower()
         is_text = mime_type.startswith(("text/html", "application/xhtml")) or self._is_page_without_type
-        return is_text and self.kind not in BACKGROUND | FILES and not self._is_missing_file
+        return is_text and self.kind not in BACKGROUND | FILE_TYPES and not self._is_missing_file
 
     @property
     def _is_page_without_type(self) -> bool:
         """Whether it is a page that the browser had already: such an answer names no media type."""
         if self.response.status != NOT_MODIFIED or self.response.content.mime_type.lower() not in UNTYPED:
             return False
-        accepted = self.request.header("accept").lower()
-        is_named = "text/html" in accepted if accepted else FILE_NAME.search(self.parts.path) is None
+        accepted = self.request.get_header("accept").lower()
+        is_named = "text/html" in accepted if accepted else FILE_EXTENSION.search(self.parts.path) is None
         return self.kind == "document" or (self.kind in UNTOLD and self.method == "GET" and is_named)
 
     @property
@@ -274,7 +274,7 @@ class HarExchange(LenientModel):
         """Whether it asked for a file that there is none of, by what little is known of such a request."""
         if self.response.status < FIRST_ERROR or self.kind not in UNTOLD:
             return False
-        return self.kind != "" or FILE_NAME.search(self.parts.path) is not None
+        return self.kind != "" or FILE_EXTENSION.search(self.parts.path) is not None
 
     @property
     def is_background(self) -> bool:
@@ -284,8 +284,8 @@ class HarExchange(LenientModel):
     @property
     def is_frame(self) -> bool:
         """Whether a page loaded it into a frame, and no user did."""
-        destination = self.request.header("sec-fetch-dest").lower()
-        return destination in ("iframe", "frame") and not self.request.header("sec-fetch-user")
+        destination = self.request.get_header("sec-fetch-dest").lower()
+        return destination in ("iframe", "frame") and not self.request.get_header("sec-fetch-user")
 
     @property
     def is_kept(self) -> bool:
@@ -318,42 +318,42 @@ class HarExchange(LenientModel):
             return ""
 
 
-def site_of(url: str) -> str:
+def find_site(url: str) -> str:
     """Scheme, host in small letters and port unless it is usual, without credentials; empty for what is no address.
     WebSockets are their site's.
     """
     try:
         parts = urlsplit(url)
-        scheme, host, port = SITES_OF.get(parts.scheme, parts.scheme), ascii_name(parts.hostname or ""), parts.port
+        scheme, host, port = SITES_OF.get(parts.scheme, parts.scheme), encode_host(parts.hostname or ""), parts.port
         host = f"[{IPv6Address(host).compressed}]" if ":" in host else host
     except ValueError:
         return ""
     if not host or not scheme:
         return ""
-    return f"{scheme}://{host}" if port in (None, PORTS.get(scheme)) else f"{scheme}://{host}:{port}"
+    return f"{scheme}://{host}" if port in (None, SITE_PORTS.get(scheme)) else f"{scheme}://{host}:{port}"
 
 
 def _address(url: str) -> str:
     """An address as browsers ask for it: without its fragment, other letters encoded."""
     bare = url.partition("#")[0]
-    site = site_of(bare)
+    site = find_site(bare)
     if not site:
         return bare
     parts = urlsplit(bare)
-    return site + encoded(f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}")
+    return site + encode_path(f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}")
 
 
 def _kind_asked_for(request: HarRequest) -> str:
     """The kind of a request by its headers: browsers name it (Fetch Metadata), and so do programs; or by the media type
     that it wants. Empty where these do not tell.
     """
-    accepted = request.header("accept").lower()
-    destination = request.header("sec-fetch-dest").lower()
+    accepted = request.get_header("accept").lower()
+    destination = request.get_header("sec-fetch-dest").lower()
     if accepted.startswith("text/event-stream"):
         return "eventsource"
-    if request.header("x-requested-with").lower() == "xmlhttprequest" or request.header("hx-request"):
+    if request.get_header("x-requested-with").lower() == "xmlhttprequest" or request.get_header("hx-request"):
         return "xhr"
-    if destination and request.header("sec-fetch-mode").lower() != "websocket":
+    if destination and request.get_header("sec-fetch-mode").lower() != "websocket":
         return DESTINATIONS.get(destination, destination)
     if "text/html" in accepted:
         return ""

@@ -9,14 +9,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from loadstone.model.errors import UsageError
-from loadstone.model.files import marked_encoding, read_bytes, unpacked
+from loadstone.model.files import detect_marked_encoding, read_bytes, unpack_file
 from loadstone.model.reading import describe_problem
 from loadstone.workloads.importers.har import HarExchange
 
 MOST_BYTES = 256 << 20
 """Longest file that is read: a visit of an hour with all bodies has a tenth of it."""
 SAVE = "Save a visit as HAR with content in the network view of a browser."
-MOST_NAMED = 3
+MOST_HOSTS_NAMED = 3
 """Unreadable entries that are named of many."""
 
 
@@ -32,7 +32,7 @@ class HarFile:
 
 def read(file: Path) -> HarFile:
     """All exchanges of a recording; raises UsageError when it is no HAR file."""
-    content = unpacked(file, read_bytes(file, MOST_BYTES), MOST_BYTES)
+    content = unpack_file(file, read_bytes(file, MOST_BYTES), MOST_BYTES)
     entries, unreadable = [], []
     for number, raw in enumerate(_entries(file, content)):
         try:
@@ -46,7 +46,7 @@ def read(file: Path) -> HarFile:
 
 def _entries(file: Path, content: bytes) -> list[Any]:
     try:
-        document = _without_surrogates(json.loads(content.decode(marked_encoding(content), errors="replace")))
+        document = _without_surrogates(json.loads(content.decode(detect_marked_encoding(content), errors="replace")))
     except (ValueError, RecursionError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else f"Invalid JSON: {error}"
         why = why if content.strip() else "it is empty"
@@ -91,6 +91,6 @@ def _dated(file: Path, entries: list[HarExchange]) -> Iterator[HarExchange]:
 
 def _summed(unreadable: list[str]) -> Iterator[str]:
     if unreadable:
-        more = f" and {len(unreadable) - MOST_NAMED} more" if len(unreadable) > MOST_NAMED else ""
-        named = "; ".join(unreadable[:MOST_NAMED])
+        more = f" and {len(unreadable) - MOST_HOSTS_NAMED} more" if len(unreadable) > MOST_HOSTS_NAMED else ""
+        named = "; ".join(unreadable[:MOST_HOSTS_NAMED])
         yield f"{len(unreadable)} entries that are not requests ({named}{more})"

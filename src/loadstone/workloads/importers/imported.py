@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from loadstone.workloads.importers.correlated import Correlated, Place, places
+from loadstone.workloads.importers.correlated import Correlated, Place, group_places
 
 
 @dataclass(frozen=True)
@@ -24,4 +24,4 @@ class Imported:
     @property
     def places(self) -> list[Place]:
         """Where they stand."""
-        return places(self.correlated)
+        return group_places(self.correlated)

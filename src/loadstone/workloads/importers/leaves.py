@@ -4,19 +4,19 @@ import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
-from loadstone.workloads.importers.answers import json_leaves
+from loadstone.workloads.importers.answers import list_json_leaves
 from loadstone.workloads.importers.har import Content, HarExchange
 from loadstone.workloads.importers.recorded_request import (
-    body_text,
-    credentials_of,
-    foreign_pairs,
-    form_text,
-    keyed,
+    find_credentials,
+    find_token,
+    index_fields,
+    list_foreign_pairs,
     pair_list,
-    parts_of,
-    token_of,
+    read_body_text,
+    read_form_text,
+    read_text_parts,
 )
-from loadstone.workloads.importers.sockets import leaves_of
+from loadstone.workloads.importers.sockets import list_leaves
 from loadstone.workloads.importers.steps import Leaf, Step
 from loadstone.workloads.importers.visit import Page
 
@@ -26,25 +26,25 @@ BODY = Leaf("body", "")
 """A body that has no fields of its own, such as XML."""
 
 
-def steps_of(pages: Sequence[Page]) -> list[Step]:
+def list_steps(pages: Sequence[Page]) -> list[Step]:
     """Pages as their values are looked up."""
     held: set[str] = set()
     steps = []
     for page in pages:
-        sent = {name: text for name, text in cookies_of(page.first).items() if name in held}
+        sent = {name: text for name, text in list_sent_cookies(page.first).items() if name in held}
         steps.append(_step(page, sent))
         for exchange in (page.first, page.last, *page.embedded):
-            held |= cookies_set_by(exchange)
+            held |= list_set_cookies(exchange)
     return steps
 
 
-def cookies_set_by(exchange: HarExchange) -> set[str]:
+def list_set_cookies(exchange: HarExchange) -> set[str]:
     """Names of the cookies that an answer set."""
     lines = (header.value for header in exchange.response.headers if header.name.lower() == "set-cookie")
     return {line.partition("=")[0].strip() for text in lines for line in text.split("\n")}
 
 
-def cookies_of(exchange: HarExchange) -> dict[str, str]:
+def list_sent_cookies(exchange: HarExchange) -> dict[str, str]:
     """Cookies that a request sent."""
     lines = (header.value for header in exchange.request.headers if header.name.lower() == "cookie")
     pairs = (pair.partition("=") for text in lines for pair in text.split(";"))
@@ -55,21 +55,23 @@ def _step(page: Page, cookies: Mapping[str, str]) -> Step:
     """A page as its values are looked up."""
     segments = enumerate(page.first.parts.path.split("/"))
     leaves = {Leaf("path", str(place)): unquote(text) for place, text in segments if re.search(r"[0-9]", text)}
-    leaves |= {Leaf("query", key): text for key, text in keyed(pair_list(page.first.parts.query)).items()}
-    form = form_text(page.first.request)
-    leaves |= {Leaf("field", key): text for key, text in keyed(pair_list(form) or foreign_pairs(form)).items()}
-    leaves |= {Leaf("header", key): text for key, text in page.own_headers()}
-    leaves |= {AUTHORIZATION: token} if (token := token_of(page.first.request)[1]) else {}
-    leaves |= {Leaf("part", key): text for key, text in keyed(list(parts_of(page.first.request))).items()}
+    leaves |= {Leaf("query", key): text for key, text in index_fields(pair_list(page.first.parts.query)).items()}
+    form = read_form_text(page.first.request)
+    leaves |= {
+        Leaf("field", key): text for key, text in index_fields(pair_list(form) or list_foreign_pairs(form)).items()
+    }
+    leaves |= {Leaf("header", key): text for key, text in page.list_own_headers()}
+    leaves |= {AUTHORIZATION: token} if (token := find_token(page.first.request)[1]) else {}
+    leaves |= {Leaf("part", key): text for key, text in index_fields(list(read_text_parts(page.first.request))).items()}
     leaves |= _message_leaves(page)
-    route, body = (page.name, page.first.method, page.first.parts.path), body_text(page.first.request)
+    route, body = (page.name, page.first.method, page.first.parts.path), read_body_text(page.first.request)
     if not form:
-        json = {Leaf("JSON", pointer): text for pointer, text in json_leaves(body)}
+        json = {Leaf("JSON", pointer): text for pointer, text in list_json_leaves(body)}
         is_whole = body and not json and not any(leaf.kind == "part" for leaf in leaves)
         leaves |= {BODY: body} if is_whole else json
     if not page.first.is_socket:
         answer = _with_passed_heads(page)
-        return Step(*route, leaves, answer, cookies, body=body, credentials=credentials_of(page.first.request))
+        return Step(*route, leaves, answer, cookies, body=body, credentials=find_credentials(page.first.request))
     return Step(*route, leaves, _last_message(page), cookies, _passed_messages(page), body)
 
 
@@ -91,10 +93,12 @@ def _passed_messages(page: Page) -> str:
 
 def _message_leaves(page: Page) -> dict[Leaf, str]:
     texts = ((number, turn.text) for number, turn in enumerate(page.talk) if turn.text)
-    return {message_leaf(number, pointer): text for number, message in texts for pointer, text in leaves_of(message)}
+    return {
+        build_message_leaf(number, pointer): text for number, message in texts for pointer, text in list_leaves(message)
+    }
 
 
-def message_leaf(number: int, pointer: str) -> Leaf:
+def build_message_leaf(number: int, pointer: str) -> Leaf:
     """A place in what was sent in a turn over a WebSocket; the empty pointer is the whole message."""
     return Leaf("message", f"{number}{pointer}")
 

@@ -7,8 +7,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import islice
 
-from loadstone.workloads.importers.answers import json_leaves
-from loadstone.workloads.importers.recorded_request import body_text, form_text, is_password, keyed, pair_list
+from loadstone.workloads.importers.answers import list_json_leaves
+from loadstone.workloads.importers.recorded_request import (
+    index_fields,
+    is_password,
+    pair_list,
+    read_body_text,
+    read_form_text,
+)
 from loadstone.workloads.importers.tokens import is_token
 from loadstone.workloads.importers.visit import Page
 from loadstone.workloads.writing import name_of
@@ -28,10 +34,10 @@ ACTIONS = (
     "page",
 )
 """Fields by which one address does many things, with GraphQL's and JSON-RPC's."""
-METHODS = {"POST": "submit", "GET": "page"}
+METHOD_NAMES = {"POST": "submit", "GET": "page"}
 """Second part of a name, where a path is asked for by several methods; other methods in small letters."""
 LONGEST_LABEL = 30
-MOST_LEAVES = 50
+MOST_NAMED_LEAVES = 50
 """Values of a JSON body in which a label is looked for."""
 GRAPHQL = re.compile(r"\b(?:query|mutation|subscription)\s+(\w+)|\{\s*(\w+)")
 """The name of a query, or its first field."""
@@ -85,7 +91,7 @@ def _names(base: str, pages: Sequence[Page]) -> Iterator[str]:
         method = page.first.method
         label = _label(page, differing[method]) if method in differing else ""
         if not label and method != pages[0].first.method:
-            label = METHODS.get(method, method.lower())
+            label = METHOD_NAMES.get(method, method.lower())
         yield f"{base}_{label}" if label else base
 
 
@@ -102,7 +108,7 @@ def _label(page: Page, differing: set[str]) -> str:
     """What tells a request from the others of its path: what it does, or a value; empty where nothing short does."""
     fields = _fields(page)
     actions = (fields[key] for key in ACTIONS if key in fields and key in differing)
-    header = page.first.request.header("soapaction").strip('"').rpartition("/")[2]
+    header = page.first.request.get_header("soapaction").strip('"').rpartition("/")[2]
     query = GRAPHQL.search(fields.get("query", "")) if "query" in differing else None
     named = (query[1] or query[2]) if query else ""
     values = (_worded(key, text) for key, text in fields.items() if key in differing and not is_password(key))
@@ -121,7 +127,7 @@ def _worded(key: str, text: str) -> str:
 def _fields(page: Page) -> dict[str, str]:
     """What a request sends by names, of its query, its form and its JSON."""
     request = page.first.request
-    form = form_text(request)
-    leaves = {} if form else dict(islice(json_leaves(body_text(request)), MOST_LEAVES))
+    form = read_form_text(request)
+    leaves = {} if form else dict(islice(list_json_leaves(read_body_text(request)), MOST_NAMED_LEAVES))
     json = {pointer.rpartition("/")[2]: text for pointer, text in leaves.items()}
-    return {**keyed(pair_list(page.first.parts.query)), **keyed(pair_list(form)), **json}
+    return {**index_fields(pair_list(page.first.parts.query)), **index_fields(pair_list(form)), **json}

@@ -19,25 +19,25 @@ from loadstone.model.files import read_text
 
 Json = dict[str, Any]
 
-METHODS = ("get", "post", "put", "patch", "delete", "head")
+OPENAPI_METHODS = ("get", "post", "put", "patch", "delete", "head")
 """Methods that a workload can have."""
 UNUSUAL_METHODS = ("options", "trace")
 """Methods that it cannot have."""
-MOST_BYTES = 32 << 20
+OPENAPI_MOST_BYTES = 32 << 20
 """Longest document; the largest public ones have a third of it."""
 MOST_VALUES = 2_000_000
 """Values a document may hold when the aliases of YAML are followed."""
-DEEPEST = 100
+DEEPEST_SCHEMA = 100
 """Levels that they may be nested."""
 MOST_PARTS = 200_000
 """Parts of schemas that are filled in, over the whole document; what comes later is left empty."""
 MOST_PARTS_EACH = 2_000
 """Parts of schemas that are filled in for one parameter or body."""
-LEVELS = 8
+REFERENCE_LEVELS = 8
 """Levels of a schema that are filled in; what lies deeper is left out."""
 REPEATS = 2
 """How often a schema may stand inside itself."""
-STEPS = 8
+REFERENCE_STEPS = 8
 """References that may follow one another."""
 COMPOSITE = ("properties", "items", "prefixItems", "allOf", "oneOf", "anyOf", "discriminator")
 """Keywords of a schema that hold other schemas, or choose among them."""
@@ -59,12 +59,12 @@ for _tag, _pattern, _letters in (
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), _letters)
 
 
-def table(node: Any) -> Json:
+def copy_table(node: Any) -> Json:
     """What should be a table, copied; an empty one for anything else."""
     return dict(node) if isinstance(node, dict) else {}
 
 
-def listed(node: Any) -> list[Any]:
+def copy_list(node: Any) -> list[Any]:
     """What should be a list; an empty one for anything else."""
     return node if isinstance(node, list) else []
 
@@ -91,19 +91,19 @@ class OpenApiDocument:
         self.is_cut = False
         """Whether schemas had more parts than are filled in."""
 
-    def operations(self) -> Iterator[tuple[str, str, Json]]:
+    def list_operations(self) -> Iterator[tuple[str, str, Json]]:
         """Path, method and content of each; `parameters` and `servers` are those that hold for it, resolved."""
-        for path, item in table(self.content["paths"]).items():
+        for path, item in copy_table(self.content["paths"]).items():
             shared = self.resolve(item)
             for method, operation in shared.items():
-                if method in (*METHODS, *UNUSUAL_METHODS) and isinstance(operation, dict):
-                    parameters = [*listed(shared.get("parameters")), *listed(operation.get("parameters"))]
+                if method in (*OPENAPI_METHODS, *UNUSUAL_METHODS) and isinstance(operation, dict):
+                    parameters = [*copy_list(shared.get("parameters")), *copy_list(operation.get("parameters"))]
                     resolved = {
                         (str(parameter.get("name")), str(parameter.get("in"))): parameter
                         for parameter in map(self.resolve, parameters)
                     }
                     places = (operation, shared, self.content)
-                    servers = next(filter(None, (listed(place.get("servers")) for place in places)), [])
+                    servers = next(filter(None, (copy_list(place.get("servers")) for place in places)), [])
                     yield path, method, {**operation, "parameters": list(resolved.values()), "servers": servers}
 
     def resolve(self, node: Any) -> Json:
@@ -112,10 +112,10 @@ class OpenApiDocument:
         """
         siblings: Json = {}
         target = node
-        for _ in range(STEPS):
+        for _ in range(REFERENCE_STEPS):
             reference = target.get("$ref") if isinstance(target, dict) else None
             if not isinstance(reference, str):
-                return {**table(target), **siblings}
+                return {**copy_table(target), **siblings}
             siblings = {**{key: value for key, value in target.items() if key != "$ref"}, **siblings}
             target = self._resolve_pointer(reference)
         remedy = "Let one of them contain a schema, a parameter or a body."
@@ -169,7 +169,7 @@ class OpenApiDocument:
         is_too_much = self._parts > MOST_PARTS or self._parts - self._parts_before > MOST_PARTS_EACH
         self.is_cut |= is_too_much
         schema = self.resolve(node)
-        if depth >= LEVELS or is_too_much:
+        if depth >= REFERENCE_LEVELS or is_too_much:
             return {key: value for key, value in schema.items() if key not in COMPOSITE}
         self._open.append(reference)
         try:
@@ -180,37 +180,41 @@ class OpenApiDocument:
 
     def _composed(self, schema: Json, depth: int, name: str, is_inherited: bool) -> Json:
         """A schema with those it is composed of, of alternatives the first; its discriminator names what was chosen."""
-        kind = table(schema.pop("discriminator", None))
-        mapping = {key: _reference(str(mapped)) for key, mapped in table(kind.get("mapping")).items()}
+        kind = copy_table(schema.pop("discriminator", None))
+        mapping = {key: _reference(str(mapped)) for key, mapped in copy_table(kind.get("mapping")).items()}
         kinds = [part for key in ("oneOf", "anyOf") for part in _first(schema.pop(key, None))]
         if kind and is_inherited:
             kinds = []
         elif kind and not kinds and mapping and name not in mapping.values():
             kinds = [{"$ref": next(iter(mapping.values()))}]
-        parts = [*((part, name) for part in listed(schema.pop("allOf", None))), *((part, "") for part in kinds)]
+        parts = [*((part, name) for part in copy_list(schema.pop("allOf", None))), *((part, "") for part in kinds)]
         for part, heir in parts:
             schema = _merged(self._expand(part, depth, heir) or {}, schema)
         chosen = str(kinds[0].get("$ref", "")) if kinds else name
         if kind.get("propertyName") and chosen:
             named = (key for key, mapped in mapping.items() if mapped == chosen)
             value = next(named, unquote(chosen.rpartition("/")[2]))
-            schema["properties"] = {**table(schema.get("properties")), str(kind["propertyName"]): {"const": value}}
+            schema["properties"] = {**copy_table(schema.get("properties")), str(kind["propertyName"]): {"const": value}}
         return schema
 
     def _with_members(self, schema: Json, depth: int) -> Json:
         """A schema with its properties and items filled in, without those that only answers have."""
-        properties = {key: self._expand(part, depth, "") for key, part in table(schema.pop("properties", None)).items()}
+        properties = {
+            key: self._expand(part, depth, "") for key, part in copy_table(schema.pop("properties", None)).items()
+        }
         sent = {key: part for key, part in properties.items() if part is not None and part.get("readOnly") is not True}
         if sent:
             schema["properties"] = sent
-        schema["required"] = [name for name in listed(schema.get("required")) if name in sent or name not in properties]
+        schema["required"] = [
+            name for name in copy_list(schema.get("required")) if name in sent or name not in properties
+        ]
         if "items" in schema:
             items = self._expand(schema.pop("items"), depth, "")
             schema |= {"minItems": 0, "maxItems": 0} if items is None else {"items": items}
         if isinstance(schema.get("additionalProperties"), dict) and "minProperties" in schema:
             schema["additionalProperties"] = self._expand(schema["additionalProperties"], depth, "") or {}
         if "prefixItems" in schema:
-            schema["prefixItems"] = [self._expand(part, depth, "") or {} for part in listed(schema["prefixItems"])]
+            schema["prefixItems"] = [self._expand(part, depth, "") or {} for part in copy_list(schema["prefixItems"])]
         return schema
 
 
@@ -239,20 +243,20 @@ def _reference(mapped: str) -> str:
 
 def _first(parts: Any) -> list[Json]:
     """The first of several schemas that is not null alone."""
-    tables = [part for part in listed(parts) if isinstance(part, dict)]
+    tables = [part for part in copy_list(parts) if isinstance(part, dict)]
     return [part for part in tables if part.get("type") != "null"][:1]
 
 
 def _merged(base: Json, schema: Json) -> Json:
     """Two schemas that both hold; what the second says itself wins."""
-    properties = {**table(base.get("properties")), **table(schema.get("properties"))}
-    required = [*listed(base.get("required")), *listed(schema.get("required"))]
+    properties = {**copy_table(base.get("properties")), **copy_table(schema.get("properties"))}
+    required = [*copy_list(base.get("required")), *copy_list(schema.get("required"))]
     return {**base, **schema, "properties": properties, "required": required}
 
 
 def _read(file: Path) -> Json:
     try:
-        text = read_text(file, MOST_BYTES)
+        text = read_text(file, OPENAPI_MOST_BYTES)
         content = _json(file, text) if text.lstrip().startswith("{") else _yaml(file, text)
     except (ValueError, TypeError, yaml.YAMLError) as error:
         first, _, _ = str(error).partition("\n")
@@ -264,12 +268,12 @@ def _read(file: Path) -> Json:
     if not isinstance(content.get("paths"), dict):
         raise UsageError(f"{file} has no `paths`.")
     _refuse_endless(file, content)
-    return table(_keyed(content, {}))
+    return copy_table(_keyed(content, {}))
 
 
 def _instead(content: Any) -> str:
     """What a document is that is none, for people."""
-    known = table(content)
+    known = copy_table(content)
     remedies = {"swagger": ". Convert it to version 3 first, as Swagger Editor does", "openapi": ""}
     remedies |= {"asyncapi": ", which describes messages and no requests", "item": ". Export it as OpenAPI"}
     remedies["log"] = ". Use `loadstone workloads from-har`"
@@ -296,8 +300,8 @@ def _yaml(file: Path, text: str) -> Any:
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
-            raise UsageError(f"{file} is nested too deeply: more than {DEEPEST} levels.")
+        if depth > DEEPEST_SCHEMA:
+            raise UsageError(f"{file} is nested too deeply: more than {DEEPEST_SCHEMA} levels.")
     return yaml.load(text, Loader=_Loader)
 
 
@@ -320,9 +324,9 @@ def _refuse_endless(file: Path, content: Json) -> None:
     while left:
         node, depth = left.pop()
         seen += 1
-        if depth > DEEPEST:
-            raise UsageError(f"{file} is nested too deeply: more than {DEEPEST} levels.")
+        if depth > DEEPEST_SCHEMA:
+            raise UsageError(f"{file} is nested too deeply: more than {DEEPEST_SCHEMA} levels.")
         if seen + len(left) > MOST_VALUES:
             raise UsageError(f"{file} contains more than {MOST_VALUES:,} values.")
-        inner = node.values() if isinstance(node, dict) else listed(node)
+        inner = node.values() if isinstance(node, dict) else copy_list(node)
         left.extend((schema, depth + 1) for schema in inner)

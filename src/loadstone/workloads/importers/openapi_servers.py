@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from loadstone.workloads.importers.openapi import Json, listed, table
+from loadstone.workloads.importers.openapi import Json, copy_list, copy_table
 
 UNKNOWN = "http://HOST:PORT"
 """Stands for a server that the document does not name."""
@@ -24,17 +24,17 @@ class Server:
     """Variables of its address without a default; their names stand in it."""
 
 
-def server(servers: list[Any]) -> Server:
+def choose_server(servers: list[Any]) -> Server:
     """The first of an operation's servers that speaks HTTP, its variables filled in by their defaults. Relative
     addresses begin at the root of a server that is not named.
     """
-    known = [_server(table(server)) for server in servers]
+    known = [_server(copy_table(server)) for server in servers]
     return next((candidate for candidate in known if candidate.target), Server())
 
 
 def _server(first: Json) -> Server:
     """A server; without a target where it speaks another protocol."""
-    address, unset = _filled(str(first.get("url", "")).strip(), table(first.get("variables")))
+    address, unset = _filled(str(first.get("url", "")).strip(), copy_table(first.get("variables")))
     if re.match(r"[A-Za-z0-9.-]+:[0-9]+(/|$)", address):
         address = f"http://{address}"
     try:
@@ -54,8 +54,8 @@ def _filled(address: str, variables: Json) -> tuple[str, tuple[str, ...]]:
     unset: list[str] = []
 
     def value(match: re.Match[str]) -> str:
-        variable = table(variables.get(match.group(1)))
-        known = [variable.get("default"), *listed(variable.get("enum"))]
+        variable = copy_table(variables.get(match.group(1)))
+        known = [variable.get("default"), *copy_list(variable.get("enum"))]
         texts = [str(choice) for choice in known if choice is not None and not isinstance(choice, dict | list)]
         unset.extend([] if texts else [match.group(1)])
         return texts[0] if texts else match.group(1)

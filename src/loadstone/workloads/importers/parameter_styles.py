@@ -7,60 +7,64 @@ from urllib.parse import quote
 
 RESERVED = ":/?[]@!$&'()*+,;="
 """Characters that `allowReserved` leaves as they are; `#` would end the address."""
-SEPARATORS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
+STYLE_SEPARATORS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 """Between the entries of a list that is one field of a query."""
 
 NameAndValue = tuple[str, Any]
 Encode = Callable[[str], str]
 
 
-def plain(value: Any) -> str:
+def format_plain(value: Any) -> str:
     """A value as it stands in a path, a query, a form or a header: texts as they are, all else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def encoded(value: Any, is_reserved_allowed: bool = False) -> str:
+def encode_value(value: Any, is_reserved_allowed: bool = False) -> str:
     """A value percent-encoded for an address."""
-    return quote(plain(value), safe=RESERVED if is_reserved_allowed else "")
+    return quote(format_plain(value), safe=RESERVED if is_reserved_allowed else "")
 
 
 def query_fields(name: str, value: Any, style: str, explode: bool, encode: Encode) -> list[str]:
     """Fields of a query, encoded, as `ids=3`."""
     if style == "deepObject" and isinstance(value, Mapping):
-        return [f"{encode(key)}={encode(plain(text))}" for key, text in _deep(name, value)]
+        return [f"{encode(key)}={encode(format_plain(text))}" for key, text in _deep(name, value)]
     if not isinstance(value, Mapping | list):
-        return [f"{encode(name)}={encode(plain(value))}"]
+        return [f"{encode(name)}={encode(format_plain(value))}"]
     if explode:
         pairs = value.items() if isinstance(value, Mapping) else [(name, entry) for entry in value]
-        return [f"{encode(str(key))}={encode(plain(entry))}" for key, entry in pairs]
-    texts = [encode(plain(entry)) for entry in _flat(value)]
-    return [f"{encode(name)}={SEPARATORS.get(style, ',').join(texts)}"]
+        return [f"{encode(str(key))}={encode(format_plain(entry))}" for key, entry in pairs]
+    texts = [encode(format_plain(entry)) for entry in _flat(value)]
+    return [f"{encode(name)}={STYLE_SEPARATORS.get(style, ',').join(texts)}"]
 
 
-def path_text(name: str, value: Any, style: str, explode: bool) -> str:
+def format_path(name: str, value: Any, style: str, explode: bool) -> str:
     """A parameter of a path, encoded: by the styles `simple`, `label` and `matrix`."""
     if not isinstance(value, Mapping | list):
-        return path_prefix(name, style) + encoded(value)
-    pairs = [f"{encoded(key)}={encoded(entry)}" for key, entry in value.items()] if isinstance(value, Mapping) else None
-    texts = pairs if explode and pairs is not None else [encoded(entry) for entry in _flat(value)]
+        return get_path_prefix(name, style) + encode_value(value)
+    pairs = (
+        [f"{encode_value(key)}={encode_value(entry)}" for key, entry in value.items()]
+        if isinstance(value, Mapping)
+        else None
+    )
+    texts = pairs if explode and pairs is not None else [encode_value(entry) for entry in _flat(value)]
     if style == "label":
         return "." + ("." if explode else ",").join(texts)
     if style == "matrix":
-        named = texts if pairs is not None else [f"{encoded(name)}={text}" for text in texts]
-        return "".join(f";{text}" for text in named) if explode else f";{encoded(name)}={','.join(texts)}"
+        named = texts if pairs is not None else [f"{encode_value(name)}={text}" for text in texts]
+        return "".join(f";{text}" for text in named) if explode else f";{encode_value(name)}={','.join(texts)}"
     return ",".join(texts)
 
 
-def path_prefix(name: str, style: str) -> str:
+def get_path_prefix(name: str, style: str) -> str:
     """What stands before a single value in a path."""
-    return {"label": ".", "matrix": f";{encoded(name)}="}.get(style, "")
+    return {"label": ".", "matrix": f";{encode_value(name)}="}.get(style, "")
 
 
-def simple(value: Any, explode: bool) -> str:
+def format_simple(value: Any, explode: bool) -> str:
     """A parameter of a header."""
     if isinstance(value, Mapping) and explode:
-        return ",".join(f"{key}={plain(entry)}" for key, entry in value.items())
-    return ",".join(map(plain, _flat(value))) if isinstance(value, Mapping | list) else plain(value)
+        return ",".join(f"{key}={format_plain(entry)}" for key, entry in value.items())
+    return ",".join(map(format_plain, _flat(value))) if isinstance(value, Mapping | list) else format_plain(value)
 
 
 def _flat(value: Mapping[str, Any] | list[Any]) -> Iterable[Any]:

@@ -7,30 +7,30 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from urllib.parse import quote
 
-from loadstone.model.target import encoded
-from loadstone.workloads.importers.answers import json_places
+from loadstone.model.target import encode_path
+from loadstone.workloads.importers.answers import find_json_places
 from loadstone.workloads.importers.correlated import Correlation
 from loadstone.workloads.importers.correlation import LONG_PASSWORD, SIMPLE
 from loadstone.workloads.importers.har import REDIRECTS, HarExchange, HarMessage
-from loadstone.workloads.importers.leaves import AUTHORIZATION, BODY, message_leaf
+from loadstone.workloads.importers.leaves import AUTHORIZATION, BODY, build_message_leaf
 from loadstone.workloads.importers.recorded_request import (
     BodyPart,
-    all_parts,
-    body_text,
-    files_of,
-    foreign_spans,
-    form_text,
+    find_foreign_spans,
+    find_token,
+    index_fields,
     is_encoded_as_usual,
-    keyed,
+    list_unsendable_files,
     pair_list,
-    pairs_of,
-    parts_of,
-    token_of,
+    read_all_parts,
+    read_body_text,
+    read_form_text,
+    read_pairs,
+    read_text_parts,
 )
-from loadstone.workloads.importers.sockets import framed, sign, waits
+from loadstone.workloads.importers.sockets import plan_waits, sign, split_frame
 from loadstone.workloads.importers.steps import Kind, Leaf
 from loadstone.workloads.importers.visit import REVALIDATED, Page
-from loadstone.workloads.writing import literal
+from loadstone.workloads.writing import escape_braces
 
 ADDRESS_ENDS = r"(?![A-Za-z0-9.-]|:[0-9]|%3A[0-9])"
 """Behind the address of a site: a longer name, or another port, is another site's."""
@@ -57,7 +57,7 @@ UNKNOWN_KIND = "application/octet-stream"
 def write_operation(page: Page, correlation: Correlation) -> dict[str, object]:
     """Returns the table of a page's operation."""
     table = write_request(page, correlation)
-    if extracts := correlation.extracts(page.name):
+    if extracts := correlation.declare_extracts(page.name):
         table["extract"] = extracts
     if page.first.is_socket:
         table["websocket"] = list(_messages(page, correlation))
@@ -71,22 +71,22 @@ def write_request(page: Page, correlation: Correlation) -> dict[str, object]:
     fill = partial(_filled, page, correlation)
     request, parts = page.first.request, page.first.parts
     table: dict[str, object] = {"method": page.first.method} if page.first.method != "GET" else {}
-    query, form = parts.query, form_text(request)
+    query, form = parts.query, read_form_text(request)
     fields = fill("query", query)
     table["path"] = _filled_path(write_path(page.first, has_query=not fields), page, correlation)
     if fields:
         table["query"] = fields
-    headers = dict(page.own_headers())
-    headers |= {AUTHORIZATION.key: ""} if correlation.text(page.name, AUTHORIZATION) else {}
+    headers = dict(page.list_own_headers())
+    headers |= {AUTHORIZATION.key: ""} if correlation.fill_leaf(page.name, AUTHORIZATION) else {}
     if files := _with_files(page, correlation):
         table |= files
     elif fields := fill("field", form):
         table["form"] = fields
-    elif text := body_text(request):
+    elif text := read_body_text(request):
         table["body"] = _filled_body(page, text, correlation)
         kind = request.body.mime_type if request.body else ""
         headers["Content-Type"] = kind if kind.isprintable() and kind.isascii() and kind else UNKNOWN_KIND
-    elif kind := request.header("content-type"):
+    elif kind := request.get_header("content-type"):
         headers["Content-Type"] = kind
     if headers:
         table["headers"] = _filled_headers(page, correlation, headers)
@@ -99,9 +99,9 @@ def write_answer(page: Page) -> dict[str, object]:
     if page.statuses != {200}:
         table["status"] = sorted(page.statuses)
     if len(page.titles) == 1 and (title := min(page.titles)):
-        table["title"] = literal(title)
+        table["title"] = escape_braces(title)
     elif shared := find_shared_text(page):
-        table["contains"] = [literal(shared)]
+        table["contains"] = [escape_braces(shared)]
     if page.embedded:
         table["embedded"] = [write_embedded(file) for file in page.embedded]
     return table
@@ -112,12 +112,12 @@ def _filled(page: Page, correlation: Correlation, kind: Kind, text: str) -> obje
     their order. None where it is better sent as it was recorded: it has none, or none of its values is replaced.
     """
     pairs = pair_list(text)
-    texts = [correlation.text(page.name, Leaf(kind, key)) for key in keyed(pairs)]
-    plain = (_without_passwords(literal(value), correlation) for _, value in pairs)
+    texts = [correlation.fill_leaf(page.name, Leaf(kind, key)) for key in index_fields(pairs)]
+    plain = (_without_passwords(escape_braces(value), correlation) for _, value in pairs)
     addressed = [text or _addressed(value, page.first.site) for text, value in zip(texts, plain, strict=True)]
-    is_as_recorded = addressed == [literal(value) for _, value in pairs]
-    if pairs_of(text) and (kind == "field" or not is_as_recorded or is_encoded_as_usual(text)):
-        return dict(zip(pairs_of(text), addressed, strict=True))
+    is_as_recorded = addressed == [escape_braces(value) for _, value in pairs]
+    if read_pairs(text) and (kind == "field" or not is_as_recorded or is_encoded_as_usual(text)):
+        return dict(zip(read_pairs(text), addressed, strict=True))
     if is_as_recorded:
         return None
     return [[name, value] for (name, _), value in zip(pairs, addressed, strict=True)]
@@ -127,8 +127,8 @@ def _filled_headers(page: Page, correlation: Correlation, headers: Mapping[str, 
     filled = {}
     for key, text in headers.items():
         leaf = Leaf("header", key)
-        scheme = token_of(page.first.request)[0] if leaf == AUTHORIZATION else ""
-        written = scheme + (correlation.text(page.name, leaf) or literal(text))
+        scheme = find_token(page.first.request)[0] if leaf == AUTHORIZATION else ""
+        written = scheme + (correlation.fill_leaf(page.name, leaf) or escape_braces(text))
         filled[key] = _addressed(_without_passwords(written, correlation), page.first.site)
     return filled
 
@@ -146,7 +146,7 @@ def _addressed(written: str, site: str) -> str:
 def _filled_path(path: str, page: Page, correlation: Correlation) -> str:
     """A path with values in place of its segments."""
     bare, mark, query = path.partition("?")
-    texts = [correlation.text(page.name, Leaf("path", str(index))) for index in range(bare.count("/") + 1)]
+    texts = [correlation.fill_leaf(page.name, Leaf("path", str(index))) for index in range(bare.count("/") + 1)]
     segments = [
         _encoded_segment(filled) if filled else text for text, filled in zip(bare.split("/"), texts, strict=True)
     ]
@@ -165,34 +165,36 @@ def _messages(page: Page, correlation: Correlation) -> Iterator[dict[str, str]]:
     for number, turn in enumerate(page.talks[0]):
         if turn.sent is not None:
             yield write_message(page, number, turn.sent, correlation)
-        for step in waits(page.talks, number):
-            yield {how: literal(text) for how, text in step.items()}
+        for step in plan_waits(page.talks, number):
+            yield {how: escape_braces(text) for how, text in step.items()}
 
 
 def write_message(page: Page, number: int, message: HarMessage, correlation: Correlation) -> dict[str, str]:
     """Returns a message of a WebSocket as a step of its operation."""
     if not message.is_text:
         return {"send_bytes": message.data}
-    if text := correlation.text(page.name, message_leaf(number, "")):
+    if text := correlation.fill_leaf(page.name, build_message_leaf(number, "")):
         return {"send": text}
-    before, inner, behind = framed(message.data)
-    filled = _filled_json(inner, lambda pointer: correlation.text(page.name, message_leaf(number, pointer)))
-    written = literal(before) + filled + literal(behind)
+    before, inner, behind = split_frame(message.data)
+    filled = _filled_json(inner, lambda pointer: correlation.fill_leaf(page.name, build_message_leaf(number, pointer)))
+    written = escape_braces(before) + filled + escape_braces(behind)
     return {"send": _addressed(_without_passwords(written, correlation), page.first.site)}
 
 
 def _filled_body(page: Page, text: str, correlation: Correlation) -> str:
     """A body with values in place of texts of its JSON, of its parts, or of a form in an older charset."""
     request = page.first.request
-    fields = [(part.name, part.span) for part in all_parts(request) if part.file_name is None]
-    spans = {Leaf("part", key): span for key, span in keyed(fields).items()}
-    spans |= {Leaf("field", key): span for key, span in keyed(foreign_spans(form_text(request))).items()}
-    if complete := correlation.text(page.name, BODY):
+    fields = [(part.name, part.span) for part in read_all_parts(request) if part.file_name is None]
+    spans = {Leaf("part", key): span for key, span in index_fields(fields).items()}
+    spans |= {
+        Leaf("field", key): span for key, span in index_fields(find_foreign_spans(read_form_text(request))).items()
+    }
+    if complete := correlation.fill_leaf(page.name, BODY):
         filled = complete
     elif spans:
-        filled = _filled_spans(text, {span: correlation.text(page.name, leaf) for leaf, span in spans.items()})
+        filled = _filled_spans(text, {span: correlation.fill_leaf(page.name, leaf) for leaf, span in spans.items()})
     else:
-        filled = _filled_json(text, lambda pointer: correlation.text(page.name, Leaf("JSON", pointer)))
+        filled = _filled_json(text, lambda pointer: correlation.fill_leaf(page.name, Leaf("JSON", pointer)))
     return _addressed(_without_passwords(filled, correlation), page.first.site)
 
 
@@ -200,16 +202,16 @@ def _with_files(page: Page, correlation: Correlation) -> dict[str, object]:
     """Keys of an operation that send a form with files of their recorded length; empty where the form can be sent as it
     was recorded.
     """
-    files = files_of(page.first.request)
+    files = list_unsendable_files(page.first.request)
     if not files:
         return {}
-    pairs = list(parts_of(page.first.request))
-    parts = [correlation.text(page.name, Leaf("part", key)) for key in keyed(pairs)]
-    plain = (_without_passwords(literal(value), correlation) for _, value in pairs)
+    pairs = list(read_text_parts(page.first.request))
+    parts = [correlation.fill_leaf(page.name, Leaf("part", key)) for key in index_fields(pairs)]
+    plain = (_without_passwords(escape_braces(value), correlation) for _, value in pairs)
     texts = [text or _addressed(value, page.first.site) for text, value in zip(parts, plain, strict=True)]
     fields = [[name, text] for (name, _), text in zip(pairs, texts, strict=True)]
     form = fields if len(dict(pairs)) < len(pairs) else dict(fields)
-    uploads = {key: _upload(key, part) for key, part in keyed([(part.name, part) for part in files]).items()}
+    uploads = {key: _upload(key, part) for key, part in index_fields([(part.name, part) for part in files]).items()}
     return {**({"form": form} if form else {}), "uploads": uploads}
 
 
@@ -217,7 +219,7 @@ def _upload(key: str, part: BodyPart) -> dict[str, object]:
     """A file of a form as a workload declares it, under its key."""
     return {
         **({"field": part.name} if key != part.name else {}),
-        "file_name": literal(part.file_name or "file"),
+        "file_name": escape_braces(part.file_name or "file"),
         **({"content_type": part.content_type} if part.content_type else {}),
         "bytes": max(1, min(MOST_UPLOAD_BYTES, len(part.text))),
     }
@@ -229,9 +231,9 @@ def _without_passwords(written: str, correlation: Correlation) -> str:
         forms = (text, html.escape(text), quote(text, safe=""), json.dumps(text)[1:-1])
         if len(text) >= LONG_PASSWORD or SIMPLE.fullmatch(text) is None:
             for form in dict.fromkeys(forms):
-                written = written.replace(literal(form), f"{{{value}}}")
+                written = written.replace(escape_braces(form), f"{{{value}}}")
         else:
-            pattern = rf"(<(?:\w+:)?\w*pass\w*\b[^<>]*>){re.escape(literal(text))}(?=</)"
+            pattern = rf"(<(?:\w+:)?\w*pass\w*\b[^<>]*>){re.escape(escape_braces(text))}(?=</)"
             written = re.sub(pattern, rf"\1{{{value}}}", written, flags=re.IGNORECASE)
     return written
 
@@ -241,28 +243,28 @@ def _filled_spans(text: str, spans: Mapping[tuple[int, int], str | None]) -> str
     filled, done = "", 0
     for (begin, end), text_of_span in spans.items():
         if text_of_span:
-            filled += literal(text[done:begin]) + text_of_span
+            filled += escape_braces(text[done:begin]) + text_of_span
             done = end
-    return filled + literal(text[done:])
+    return filled + escape_braces(text[done:])
 
 
 def _filled_json(text: str, value_at: Callable[[str], str | None]) -> str:
     """A document with values in place of what stands at their pointers."""
     filled, done = "", 0
-    for pointer, (begin, end) in json_places(text).items():
+    for pointer, (begin, end) in find_json_places(text).items():
         if replacement := value_at(pointer):
             is_text = text[begin] == '"'
             quoted = f'"{json.dumps(replacement, ensure_ascii=False)[1:-1]}"'
-            filled += literal(text[done:begin]) + (quoted if is_text else replacement)
+            filled += escape_braces(text[done:begin]) + (quoted if is_text else replacement)
             done = end
-    return filled + literal(text[done:])
+    return filled + escape_braces(text[done:])
 
 
 def write_path(entry: HarExchange, *, has_query: bool = True) -> str:
     """Returns the path as it was requested; what cannot stand in a request is encoded."""
     parts = entry.parts
     query = f"?{parts.query}" if has_query and parts.query else ""
-    return literal(encoded((parts.path or "/") + query))
+    return escape_braces(encode_path((parts.path or "/") + query))
 
 
 def write_embedded(entry: HarExchange) -> dict[str, object]:

@@ -12,14 +12,14 @@ from loadstone.workloads.importers.har_fields import BOUNDARY, is_multipart
 
 Value = TypeVar("Value")
 
-SECRETS = ("cookie", "authorization")
+SECRET_HEADERS = ("cookie", "authorization")
 """Headers of this visit alone."""
 BROWSERS_OWN = frozenset(
     {
         *("host", "connection", "keep-alive", "content-length", "content-type", "transfer-encoding", "te", "upgrade"),
         *("accept-encoding", "accept-language", "user-agent", "cache-control", "pragma", "dnt", "priority", "range"),
         *("upgrade-insecure-requests", "if-modified-since", "if-none-match", "if-range", "expect", "x-client-data"),
-        *SECRETS,
+        *SECRET_HEADERS,
     }
 )
 """Headers that browsers send by themselves, or the driver does."""
@@ -53,10 +53,10 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9_-]* (?! )|")
 DISPOSITION = re.compile(r"^content-disposition:(.*)$", re.IGNORECASE | re.MULTILINE)
 PART_TYPE = re.compile(r"^content-type:[ \t]*([!-~][ -~]*?)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 PART_NAME = re.compile(r"[;\s]name=(?:\"([^\"]*)\"|([^\s;]+))", re.IGNORECASE)
-FILE_NAME = re.compile(r"[;\s]filename\*?=(?:\"([^\"]*)\"|([^\s;]*))", re.IGNORECASE)
+UPLOAD_NAME = re.compile(r"[;\s]filename\*?=(?:\"([^\"]*)\"|([^\s;]*))", re.IGNORECASE)
 
 
-def own_headers(exchange: HarExchange, *, is_page: bool) -> Iterator[tuple[str, str]]:
+def list_own_headers(exchange: HarExchange, *, is_page: bool) -> Iterator[tuple[str, str]]:
     """What a page's program, and no browser by itself, has put into a request; `is_page` where a page came of it."""
     is_change = exchange.method != "GET" or exchange.is_socket
     for header in exchange.request.headers:
@@ -72,17 +72,17 @@ def own_headers(exchange: HarExchange, *, is_page: bool) -> Iterator[tuple[str, 
             yield header.name, header.value
 
 
-def token_of(request: HarRequest) -> tuple[str, str]:
+def find_token(request: HarRequest) -> tuple[str, str]:
     """Scheme and token that a request is allowed by; empty where there is none, or one for each request (Digest)."""
-    value = request.header("authorization")
+    value = request.get_header("authorization")
     matched = SCHEME.match(value)
     scheme = matched.group() if matched else ""
     return ("", "") if scheme.lower() == "digest " else (scheme, value.removeprefix(scheme))
 
 
-def credentials_of(request: HarRequest) -> str:
+def find_credentials(request: HarRequest) -> str:
     """Name and password as HTTP Basic sends them (RFC 7617); empty where it does not."""
-    scheme, token = token_of(request)
+    scheme, token = find_token(request)
     return token if scheme.lower() == "basic " else ""
 
 
@@ -104,7 +104,7 @@ def pair_list(text: str) -> list[tuple[str, str]]:
     return pairs if all(is_plain(text) for pair in pairs for text in pair) else []
 
 
-def foreign_pairs(text: str) -> list[tuple[str, str]]:
+def list_foreign_pairs(text: str) -> list[tuple[str, str]]:
     """Fields of a form that is not UTF-8, with their texts as they are encoded in it; empty of one that is."""
     if "\ufffd" not in "".join(part for pair in parse_qsl(text, keep_blank_values=True) for part in pair):
         return []
@@ -112,16 +112,16 @@ def foreign_pairs(text: str) -> list[tuple[str, str]]:
     return [(unquote_plus(name, "latin-1"), value) for name, _, value in pairs]
 
 
-def foreign_spans(text: str) -> list[tuple[str, tuple[int, int]]]:
+def find_foreign_spans(text: str) -> list[tuple[str, tuple[int, int]]]:
     """The same fields with the places where their texts begin and end in the form."""
     spans, end = [], -1
-    for name, value in foreign_pairs(text):
+    for name, value in list_foreign_pairs(text):
         end = len(text) if (mark := text.find("&", end + 1)) < 0 else mark
         spans.append((name, (end - len(value), end)))
     return spans
 
 
-def keyed(pairs: Sequence[tuple[str, Value]]) -> dict[str, Value]:
+def index_fields(pairs: Sequence[tuple[str, Value]]) -> dict[str, Value]:
     """Fields by a key of their own: their name, with a number from the second of that name on."""
     count: Counter[str] = Counter()
     by_key: dict[str, Value] = {}
@@ -134,7 +134,7 @@ def keyed(pairs: Sequence[tuple[str, Value]]) -> dict[str, Value]:
     return by_key
 
 
-def pairs_of(text: str) -> dict[str, str]:
+def read_pairs(text: str) -> dict[str, str]:
     """Fields by name; empty where a table of texts would lose one, or send others than were recorded."""
     pairs = pair_list(text)
     is_whole = (
@@ -155,7 +155,7 @@ def _normal(text: str) -> str:
     return re.sub(r"[!'()*]", lambda sign: quote(sign[0], safe=""), unreserved)
 
 
-def form_text(request: HarRequest) -> str:
+def read_form_text(request: HarRequest) -> str:
     """A form as it was sent; empty where there was none."""
     body = request.body
     if body is None or "x-www-form-urlencoded" not in body.mime_type.lower():
@@ -165,9 +165,9 @@ def form_text(request: HarRequest) -> str:
     return "&".join(f"{quote(pair.name, safe='')}={quote(pair.value, safe='')}" for pair in body.params)
 
 
-def body_text(request: HarRequest) -> str:
+def read_body_text(request: HarRequest) -> str:
     """What was sent, if it is text."""
-    text = form_text(request) or (request.body.text if request.body else "")
+    text = read_form_text(request) or (request.body.text if request.body else "")
     return text if is_plain(text) else ""
 
 
@@ -190,7 +190,7 @@ class BodyPart:
         return self.offset, self.offset + len(self.text)
 
 
-def all_parts(request: HarRequest) -> Iterator[BodyPart]:
+def read_all_parts(request: HarRequest) -> Iterator[BodyPart]:
     """Parts of a form, fields and files, whichever line ends and headers they have."""
     body = request.body
     if body is None or not is_multipart(body.mime_type):
@@ -206,22 +206,22 @@ def all_parts(request: HarRequest) -> Iterator[BodyPart]:
         field = PART_NAME.search(disposition[1]) if disposition else None
         if disposition is None or field is None:
             continue
-        file = FILE_NAME.search(disposition[1])
+        file = UPLOAD_NAME.search(disposition[1])
         file_name = None if file is None else file[1] or file[2] or ""
         kind = PART_TYPE.search(part[1])
         name = field[1] if field[1] is not None else field[2]
         yield BodyPart(name, part[2], part.start(2), file_name, kind[1] if kind else "")
 
 
-def parts_of(request: HarRequest) -> Iterator[tuple[str, str]]:
+def read_text_parts(request: HarRequest) -> Iterator[tuple[str, str]]:
     """Names and texts of a form of several parts, but for files."""
-    return ((part.name, part.text) for part in all_parts(request) if part.file_name is None)
+    return ((part.name, part.text) for part in read_all_parts(request) if part.file_name is None)
 
 
-def files_of(request: HarRequest) -> list[BodyPart]:
+def list_unsendable_files(request: HarRequest) -> list[BodyPart]:
     """Files of a form that cannot be sent as they were recorded: as no text, or without their content. Empty where all
     can.
     """
-    files = [part for part in all_parts(request) if part.file_name]
+    files = [part for part in read_all_parts(request) if part.file_name]
     is_text = request.body is not None and is_plain(request.body.text)
     return [] if is_text and all(part.text for part in files) else files

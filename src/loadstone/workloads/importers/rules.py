@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
-from loadstone.workloads.importers.answers import fields_of, json_leaves, text_of
+from loadstone.workloads.importers.answers import list_fields, list_json_leaves, read_answer_text
 from loadstone.workloads.importers.har import HarExchange
-from loadstone.workloads.importers.tokens import LEAST_TOKEN
+from loadstone.workloads.importers.tokens import LEAST_TOKEN_LETTERS
 
 LEAST_VALUE = 3
 """Letters of a value that can be looked up: a shorter one stands anywhere."""
 CONTEXTS = (8, 16, 24, 40)
 """Letters before a value by which it is found, the fewest that are enough."""
-MOST_PLACES = 20
+MOST_RULE_PLACES = 20
 """Places of one answer that are tried."""
-PLAIN = re.compile(r"[A-Za-z0-9_-]*[A-Za-z_][A-Za-z0-9_-]*")
+PLAIN_TEXT = re.compile(r"[A-Za-z0-9_-]*[A-Za-z_][A-Za-z0-9_-]*")
 """A text that JSON and HTML write as it is, and no number."""
 ORIGIN = re.compile(r"^(?:[A-Za-z][A-Za-z0-9+.-]*:)?//[^/?#]*")
 """Scheme and host of an address, whatever stands there."""
@@ -45,7 +45,7 @@ def _of_base64(text: str) -> str:
 
 def list_word_forms(value: str) -> tuple[str, ...]:
     """Texts one of which stands in every answer that a rule finds a value in; none where that is not known."""
-    return (value, _to_base64(value)) if PLAIN.fullmatch(value) else ()
+    return (value, _to_base64(value)) if PLAIN_TEXT.fullmatch(value) else ()
 
 
 def _to_base64(value: str) -> str:
@@ -69,18 +69,18 @@ class Rule:
 
     how: tuple[tuple[str, str], ...]
 
-    def taken(self, answer: HarExchange) -> str | None:
+    def extract_value(self, answer: HarExchange) -> str | None:
         """What it finds, as the driver would."""
         how = dict(self.how)
         if "header" in how:
             of_name = (sent.value for sent in answer.response.headers if sent.name.lower() == how["header"].lower())
             parts = (_part_of(text, how.get("after", ""), how.get("before", "")) for text in of_name)
             return next((part for part in parts if part is not None), None)
-        text = text_of(answer)
+        text = read_answer_text(answer)
         if "json" in how:
-            return next((value for pointer, value in json_leaves(text) if pointer == how["json"]), None)
+            return next((value for pointer, value in list_json_leaves(text) if pointer == how["json"]), None)
         if "field" in how:
-            return next((value for name, value in fields_of(text) if name == how["field"]), None)
+            return next((value for name, value in list_fields(text) if name == how["field"]), None)
         part = _part_of(text, how["after"], how["before"])
         return DECODERS[how["decode"]](part) if "decode" in how and part is not None else part
 
@@ -104,7 +104,7 @@ def _part_of(text: str, after: str, before: str) -> str | None:
     return None if end < 0 else text[begin:end]
 
 
-def cookie_rules(cookies: Mapping[str, str], value: str) -> list[Rule]:
+def list_cookie_rules(cookies: Mapping[str, str], value: str) -> list[Rule]:
     """Returns the rules for cookies of a request whose text a value of it repeats, as scripts of pages copy them."""
     plain = [Rule((("cookie", name),)) for name, text in cookies.items() if text == value]
     coded = [
@@ -115,7 +115,7 @@ def cookie_rules(cookies: Mapping[str, str], value: str) -> list[Rule]:
     return plain + coded
 
 
-def rules_of(answer: HarExchange, value: str, *, is_short: bool = False) -> Iterator[Rule]:
+def find_rules(answer: HarExchange, value: str, *, is_short: bool = False) -> Iterator[Rule]:
     """Ways in which a value can be found in an answer, the plainest first; where it `is_short`, by its place alone."""
     if len(value) < LEAST_VALUE and not (is_short and value):
         return
@@ -133,7 +133,7 @@ def _in_location(answer: HarExchange, value: str) -> Iterator[Rule]:
         match = re.search(rf"([^/?&=]+[/=]){re.escape(value)}([/?&#]|$)", ORIGIN.sub("", header.value))
         if match is not None:
             rule = Rule((("header", header.name), ("after", match[1]), *((("before", match[2]),) if match[2] else ())))
-            if rule.taken(answer) == value:
+            if rule.extract_value(answer) == value:
                 yield rule
 
 
@@ -142,17 +142,17 @@ def _in_answer(answer: HarExchange, value: str) -> Iterator[Rule]:
     for header in answer.response.headers:
         if header.value == value and header.name.lower() not in ("set-cookie", "location"):
             yield Rule((("header", header.name),))
-    text, forms = text_of(answer), _forms(value)
+    text, forms = read_answer_text(answer), _forms(value)
     forms = {**forms, **_escaped_forms(text, value)}
     is_there = any(form in text for form in set(forms.values()))
-    if not is_there and PLAIN.fullmatch(value):
+    if not is_there and PLAIN_TEXT.fullmatch(value):
         return  # such a text is written one way
-    for pointer, leaf in json_leaves(text):
+    for pointer, leaf in list_json_leaves(text):
         if leaf == value:
             yield Rule((("json", pointer),))
     if not is_there:
         return
-    named = list(fields_of(text))
+    named = list(list_fields(text))
     firsts = dict(reversed(named))
     yield from (Rule((("field", name),)) for name, content in firsts.items() if content == value and name)
     for how, form in forms.items() if len(value) >= LEAST_VALUE else ():
@@ -186,7 +186,7 @@ def _escape(sign: str) -> str:
 
 def _escaped_forms(text: str, value: str) -> dict[str, str]:
     """A value as an answer writes it with other escapes than usual, by how it is decoded."""
-    pattern = _escapes(value) if len(value) >= LEAST_TOKEN else None
+    pattern = _escapes(value) if len(value) >= LEAST_TOKEN_LETTERS else None
     match = pattern.search(text) if pattern is not None and value not in text else None
     return {} if match is None else {how: match[0] for how in ESCAPES if DECODERS[how](match[0]) == value}
 
@@ -194,7 +194,7 @@ def _escaped_forms(text: str, value: str) -> dict[str, str]:
 def _between(text: str, value: str) -> Iterator[tuple[tuple[str, str], ...]]:
     """Texts before and behind a value by which it is found first."""
     place = -1
-    for _ in range(MOST_PLACES):
+    for _ in range(MOST_RULE_PLACES):
         place = text.find(value, place + 1)
         if place < 0:
             return

@@ -14,12 +14,12 @@ from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import SchemaError
 
 from loadstone.model.workload.bounds import LARGEST_WHOLE
-from loadstone.workloads.importers.openapi import Json, listed, table
-from loadstone.workloads.importers.parameter_styles import plain
+from loadstone.workloads.importers.openapi import Json, copy_list, copy_table
+from loadstone.workloads.importers.parameter_styles import format_plain
 
 SAMPLE_TERM = "granite"
 """Stands for any text."""
-LONGEST = 10_000
+LONGEST_TEXT = 10_000
 """Characters of a text that its schema wants to be long."""
 LONGEST_PATTERN = 200
 """Characters of a regular expression that texts are made by; and how often it may repeat things."""
@@ -31,7 +31,7 @@ MOST_CHOICES = 100
 """Multiples of a number that values are drawn from."""
 MOST_ITEMS = 100
 """Items of a list that its schema wants to be long."""
-WIDTH = 1000
+RANGE_WIDTH = 1000
 """Whole numbers that are drawn from where a schema does not say how many there are."""
 FORMAT_SAMPLES = {
     "date": "2026-01-31",
@@ -80,7 +80,7 @@ class Range:
         is_high = self.high is not None and (value > self.high or (self.is_below_high and value == self.high))
         return not is_low and not is_high
 
-    def multiples(self, step: Decimal) -> tuple[int, int]:
+    def compute_multiples(self, step: Decimal) -> tuple[int, int]:
         """The least and the greatest factor of `step` within the bounds, WIDTH of them where one side is open."""
         least = None if self.low is None else int((self.low / step).to_integral_value(ROUND_CEILING))
         greatest = None if self.high is None else int((self.high / step).to_integral_value(ROUND_FLOOR))
@@ -89,8 +89,8 @@ class Range:
         if greatest is not None and not self.has(greatest * step):
             greatest -= 1
         if least is None:
-            least = 1 if greatest is None or greatest >= 1 else greatest - WIDTH + 1
-        return least, least + WIDTH - 1 if greatest is None else greatest
+            least = 1 if greatest is None or greatest >= 1 else greatest - RANGE_WIDTH + 1
+        return least, least + RANGE_WIDTH - 1 if greatest is None else greatest
 
 
 def _bound(schema: Json, key: str, exclusive: str, tighter: Any) -> tuple[Decimal | None, bool]:
@@ -113,17 +113,17 @@ def _whole_step(schema: Json) -> tuple[Range, Decimal]:
     return bounds, step if step == step.to_integral_value() else Decimal(step.as_integer_ratio()[0])
 
 
-def generator(schema: Json) -> Json | None:
+def build_generator(schema: Json) -> Json | None:
     """How values of a schema are drawn; None where an example says it."""
     if "example" in schema or "examples" in schema or "const" in schema:
         return None
-    values = [value for value in listed(schema.get("enum")) if value is not None]
+    values = [value for value in copy_list(schema.get("enum")) if value is not None]
     if values:
-        return {"kind": "choice", "values": [plain(value) for value in values]}
-    if kind_of(schema) != "integer":
+        return {"kind": "choice", "values": [format_plain(value) for value in values]}
+    if find_kind(schema) != "integer":
         return None
     bounds, step = _whole_step(schema)
-    least, greatest = bounds.multiples(step)
+    least, greatest = bounds.compute_multiples(step)
     if step == 1:
         limit = max(-LARGEST_WHOLE, min(LARGEST_WHOLE, least))
         return {"kind": "uniform", "min": limit, "max": max(limit, min(LARGEST_WHOLE, greatest))}
@@ -131,24 +131,24 @@ def generator(schema: Json) -> Json | None:
     return {"kind": "choice", "values": [str((least + number) * int(step)) for number in range(count)]}
 
 
-def example(schema: Json, unfit: list[str], number: int = 0) -> Any:
+def build_example(schema: Json, unfit: list[str], number: int = 0) -> Any:
     """A value that fits a schema, another for each `number` where there are several; patterns that it does not fit are
     added to `unfit`.
     """
     for key in ("const", "example", "default"):
         if key in schema and (number == 0 or key == "const"):
             return schema[key]
-    known = [value for key in ("examples", "enum") for value in listed(schema.get(key)) if value is not None]
+    known = [value for key in ("examples", "enum") for value in copy_list(schema.get(key)) if value is not None]
     if known:
         return known[number % len(known)]
-    match kind_of(schema):
+    match find_kind(schema):
         case "object":
             return _object(schema, unfit)
         case "array":
             return _array(schema, unfit)
         case "integer":
             bounds, step = _whole_step(schema)
-            return (bounds.multiples(step)[0] + number) * int(step)
+            return (bounds.compute_multiples(step)[0] + number) * int(step)
         case "number":
             return _fraction(schema, number)
         case "boolean":
@@ -159,29 +159,31 @@ def example(schema: Json, unfit: list[str], number: int = 0) -> Any:
 
 
 def _object(schema: Json, unfit: list[str]) -> Json:
-    properties = table(schema.get("properties"))
-    undeclared = [name for name in listed(schema.get("required")) if isinstance(name, str) and name not in properties]
-    known = {key: example(table(part), unfit) for key, part in properties.items()}
+    properties = copy_table(schema.get("properties"))
+    undeclared = [
+        name for name in copy_list(schema.get("required")) if isinstance(name, str) and name not in properties
+    ]
+    known = {key: build_example(copy_table(part), unfit) for key, part in properties.items()}
     known |= dict.fromkeys(undeclared, SAMPLE_TERM)
-    additional = table(schema.get("additionalProperties"))
+    additional = copy_table(schema.get("additionalProperties"))
     for number in range(len(known), _count(schema, "minProperties", 0)):
-        known[f"{SAMPLE_TERM}{number + 1}"] = example(additional, unfit)
+        known[f"{SAMPLE_TERM}{number + 1}"] = build_example(additional, unfit)
     return known
 
 
 def _array(schema: Json, unfit: list[str]) -> list[Any]:
-    first = [example(table(part), unfit) for part in listed(schema.get("prefixItems"))]
+    first = [build_example(copy_table(part), unfit) for part in copy_list(schema.get("prefixItems"))]
     least, most = _count(schema, "minItems", 0), _count(schema, "maxItems", MOST_ITEMS)
-    items, is_unique = table(schema.get("items")), schema.get("uniqueItems") is True
+    items, is_unique = copy_table(schema.get("items")), schema.get("uniqueItems") is True
     wanted = min(most, max(least, len(first), 1))
     more = range(max(0, wanted - len(first)))
-    return [*first, *(example(items, unfit, number if is_unique else 0) for number in more)][:wanted]
+    return [*first, *(build_example(items, unfit, number if is_unique else 0) for number in more)][:wanted]
 
 
 def _fraction(schema: Json, number: int) -> int | float:
     bounds = Range.from_schema(schema)
     if bounds.step is not None:
-        return _plain_number((bounds.multiples(bounds.step)[0] + number) * bounds.step)
+        return _plain_number((bounds.compute_multiples(bounds.step)[0] + number) * bounds.step)
     candidates = [Decimal(1 + number)] if bounds.low is None else [bounds.low + number, bounds.low + number + 1]
     if bounds.low is not None and bounds.high is not None:
         candidates += [bounds.low + (bounds.high - bounds.low) / (number + 2)]
@@ -201,11 +203,11 @@ def _count(schema: Json, key: str, usual: int) -> int:
 
 def _text(schema: Json, unfit: list[str], number: int) -> str:
     least, most = (_number(schema.get(key)) for key in ("minLength", "maxLength"))
-    shortest = 0 if least is None else max(0, min(LONGEST, int(least)))
-    longest = LONGEST if most is None else max(0, min(LONGEST, int(most)))
+    shortest = 0 if least is None else max(0, min(LONGEST_TEXT, int(least)))
+    longest = LONGEST_TEXT if most is None else max(0, min(LONGEST_TEXT, int(most)))
     pattern = schema.get("pattern")
     if isinstance(pattern, str):
-        text = by_pattern(pattern, shortest, longest, number)
+        text = build_by_pattern(pattern, shortest, longest, number)
         unfit += [] if text is not None else [pattern[:LONGEST_PATTERN]]
         return SAMPLE_TERM if text is None else text
     known = FORMAT_SAMPLES.get(str(schema.get("format", "")))
@@ -225,13 +227,13 @@ class _Plain(Random):
 
 
 @lru_cache(maxsize=1000)
-def by_pattern(pattern: str, shortest: int = 0, longest: int = LONGEST, number: int = 0) -> str | None:
+def build_by_pattern(pattern: str, shortest: int = 0, longest: int = LONGEST_TEXT, number: int = 0) -> str | None:
     """A printable text that a regular expression describes, always the same; None where none is found, the pattern is
     not valid, or asks for too much.
     """
     counts = re.findall(r"\{[0-9,]{1,20}\}", pattern)
     repeats = math.prod(max(1, int(many)) for count in counts for many in re.findall(r"[0-9]+", count)[-1:])
-    if len(pattern) > LONGEST_PATTERN or repeats > LONGEST or "(?" in pattern:
+    if len(pattern) > LONGEST_PATTERN or repeats > LONGEST_TEXT or "(?" in pattern:
         return None
     tried = 0
     for seed in range(1, MOST_TRIES + 1):
@@ -270,7 +272,7 @@ def _matcher(pattern: str) -> TypeAdapter[str]:
     return TypeAdapter(Annotated[str, StringConstraints(pattern=pattern)])
 
 
-def kind_of(schema: Json) -> str:
+def find_kind(schema: Json) -> str:
     """Its type; of several the first that is not null, and without one what its other keywords say."""
     kind = schema.get("type")
     if kind is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from loadstone.workloads.importers.answers import json_leaves
+from loadstone.workloads.importers.answers import list_json_leaves
 from loadstone.workloads.importers.har import BYTES, TEXT, HarMessage
 
 SOCKET_ANSWER_S = 5.0
@@ -21,7 +21,7 @@ SOCKET_TOKEN = re.compile(r"[A-Za-z0-9/+=_~-]{16,}")
 """With a digit, such a word is likely to be another in each visit."""
 NOT_LETTERS = re.compile(r"[0-9]+|[^ -~]+")
 """So are numbers; what is not plain text is passed over with them."""
-ROOM = re.compile(r"[0-9]*(?:/[^,\[{]*,)?")
+FRAME_ROOM = re.compile(r"[0-9]*(?:/[^,\[{]*,)?")
 """Before a message's JSON: Socket.IO's digits and the name of a room."""
 ENDS = "".join(map(chr, range(33)))
 """Behind it: SignalR ends its messages with U+001E, STOMP with U+0000."""
@@ -51,7 +51,7 @@ class Turn:
         return "" if self.sent is None else _lasting(self.text) or "bytes"
 
 
-def turns(messages: Sequence[HarMessage], started_s: float) -> list[Turn]:
+def split_turns(messages: Sequence[HarMessage], started_s: float) -> list[Turn]:
     """An exchange by what was sent, after what the server says first; a server's messages that answer nothing, such as
     heartbeats, are passed over.
     """
@@ -67,7 +67,7 @@ def turns(messages: Sequence[HarMessage], started_s: float) -> list[Turn]:
     return [Turn(sent, tuple(heard)) for sent, heard in turns]
 
 
-def waits(talks: Sequence[Sequence[Turn]], number: int) -> Iterator[dict[str, str]]:
+def plan_waits(talks: Sequence[Sequence[Turn]], number: int) -> Iterator[dict[str, str]]:
     """Steps that wait for what answered a turn; `talks` are the same exchange in one or more visits. Where no text
     tells the last message, one message is waited for, whatever it holds: a server may join several, or send fewer.
     """
@@ -128,16 +128,16 @@ def _tells(piece: str) -> bool:
     return len(piece) >= SHORTEST_SIGN and re.search("[A-Za-z]", piece) is not None
 
 
-def leaves_of(text: str) -> Iterator[tuple[str, str]]:
+def list_leaves(text: str) -> Iterator[tuple[str, str]]:
     """Values of a message by their pointers, where it is JSON; else the message itself, with the empty pointer."""
-    leaves = list(json_leaves(framed(text)[1]))
+    leaves = list(list_json_leaves(split_frame(text)[1]))
     yield from leaves or [("", text)]
 
 
-def framed(text: str) -> tuple[str, str, str]:
+def split_frame(text: str) -> tuple[str, str, str]:
     """What stands before a message's JSON, that, and what stands behind it."""
     packet = text.rstrip(ENDS)
-    matched = ROOM.match(packet)
+    matched = FRAME_ROOM.match(packet)
     begin = matched.end() if matched else 0
     begin += len(packet[begin:]) - len(packet[begin:].lstrip("0123456789"))  # the number of an acknowledgement
     return packet[:begin], packet[begin:], text[len(packet) :]

@@ -59,7 +59,7 @@ class Step:
         return self.method, masked, tuple(sorted(str(leaf) for leaf in self.leaves if leaf.kind != "message"))
 
 
-def aligned(steps: Sequence[Step], twins: Sequence[Step]) -> dict[int, int]:
+def align_steps(steps: Sequence[Step], twins: Sequence[Step]) -> dict[int, int]:
     """Which step of the second recording each of the first is: first those that also send the same texts, wherever
     pages ask for them at once and their order differs, then those that are alike but for what they send.
     """

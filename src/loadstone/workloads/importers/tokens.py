@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import islice
 
-ONCE = ("csrf", "xsrf", "token", "nonce", "viewstate", "eventvalidation", "signature", "requestid", "ifmatch")
+ONE_TIME_NAMES = ("csrf", "xsrf", "token", "nonce", "viewstate", "eventvalidation", "signature", "requestid", "ifmatch")
 """Parts of names whose values servers give out for one use."""
-LEAST_TOKEN = 16
+LEAST_TOKEN_LETTERS = 16
 """Letters of a value that is taken for a token by its looks alone."""
 WITHIN = re.compile(r"[A-Za-z0-9+/_.~-]{16,}={0,2}")
 """A text within others that may be a token: LEAST_TOKEN letters at least."""
@@ -29,15 +29,15 @@ UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 def is_token(key: str, value: str) -> bool:
     """Whether a value looks like one that a server gave out, by its name or by its letters."""
     plain = re.sub(r"[^a-z]", "", key.lower())
-    if any(term in plain for term in ONCE):
+    if any(term in plain for term in ONE_TIME_NAMES):
         return True
     if value.startswith("/"):
         return any(is_token("", segment) for segment in value.split("/"))
-    is_random = len(value) >= LEAST_TOKEN and re.fullmatch(r"[A-Za-z0-9+/=_.~-]+", value) is not None
+    is_random = len(value) >= LEAST_TOKEN_LETTERS and re.fullmatch(r"[A-Za-z0-9+/=_.~-]+", value) is not None
     return is_random and any(letter.isdigit() for letter in value) and any(letter.isalpha() for letter in value)
 
 
-def tokens_within(text: str) -> list[re.Match[str]]:
+def find_tokens(text: str) -> list[re.Match[str]]:
     """Tokens in a longer text, which have no path, no name of a host and no sentence in them."""
     tokens = (match for match in WITHIN.finditer(text) if match[0] != text and is_token("", match[0]))
     return list(islice((match for match in tokens if _is_random(match[0])), MOST_WITHIN))
@@ -50,7 +50,7 @@ def _is_random(text: str) -> bool:
     return is_base64 or (text.startswith("eyJ") and "/" not in text)
 
 
-def between_tokens(text: str, tokens: Sequence[re.Match[str]]) -> list[str]:
+def split_between(text: str, tokens: Sequence[re.Match[str]]) -> list[str]:
     """Returns the texts before, between and behind the tokens of a text."""
     begins, ends = [0, *(token.end() for token in tokens)], [*(token.start() for token in tokens), len(text)]
     return [text[begin:end] for begin, end in zip(begins, ends, strict=True)]
@@ -71,7 +71,7 @@ def _time_form(value: str, sent_s: float) -> str:
     return form if abs(at_s - sent_s) <= SENDING_S else ""
 
 
-def moment_of(value: str, sent_s: float) -> tuple[str, str]:
+def find_moment(value: str, sent_s: float) -> tuple[str, str]:
     """Form of the moment of its request, as `_time_form`, and the text behind it: programs that make an address unique
     write further digits behind milliseconds.
     """

@@ -15,10 +15,10 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from loadstone.model.errors import UsageError
-from loadstone.workloads.importers.har import BACKGROUND, HarExchange, site_of
-from loadstone.workloads.importers.recorded_request import SECRETS, own_headers
-from loadstone.workloads.importers.sockets import Turn, turns
-from loadstone.workloads.importers.tokens import is_token, moment_of
+from loadstone.workloads.importers.har import BACKGROUND, HarExchange, find_site
+from loadstone.workloads.importers.recorded_request import SECRET_HEADERS, list_own_headers
+from loadstone.workloads.importers.sockets import Turn, split_turns
+from loadstone.workloads.importers.tokens import find_moment, is_token
 
 LEAST_THINK_S = 0.1
 """Pages closer together than this are parts of one."""
@@ -28,7 +28,7 @@ LONG_EXCHANGE_S = 5.0
 """A file that takes longer does not delay its page: the user goes on meanwhile."""
 LONG_POLL_S = 20.0
 """A request of a page's program that takes longer waits for something to happen, and no user waits for it."""
-METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
+PLAYED_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 """Methods that a workload can have."""
 CHANGES = ("POST", "PUT", "PATCH", "DELETE")
 """Methods that change something (RFC 9110, section 9.2.1)."""
@@ -67,13 +67,13 @@ class Page:
     talks: list[list[Turn]] = field(default_factory=list)
     """What was said over a WebSocket, in all visits."""
 
-    def learn(self, visit: "Page") -> None:
+    def take_answer(self, visit: "Page") -> None:
         """Takes over how it was answered in a visit, as far as the browser kept that."""
         if visit.status < FIRST_STATUS:
             return
         self.statuses.add(visit.status)
         if visit.last.response.content.text:
-            self.titles.add(title_of(visit.last))
+            self.titles.add(read_title(visit.last))
             self.answers.append(visit.last.response.content.text)
         if self.talk and visit.talk:
             self.talks.append(visit.talk)
@@ -81,11 +81,11 @@ class Page:
     @cached_property
     def talk(self) -> list[Turn]:
         """What was said over a WebSocket; empty of all else."""
-        return turns(self.first.messages, self.first.start_s) if self.first.is_socket else []
+        return split_turns(self.first.messages, self.first.start_s) if self.first.is_socket else []
 
-    def own_headers(self) -> Iterator[tuple[str, str]]:
+    def list_own_headers(self) -> Iterator[tuple[str, str]]:
         """What a page's program has put into the request."""
-        return own_headers(self.first, is_page=self.last.is_html)
+        return list_own_headers(self.first, is_page=self.last.is_html)
 
     @property
     def end_s(self) -> float:
@@ -117,7 +117,7 @@ class LeftOut:
     """Files that the browser had from earlier pages of the visit."""
     reasons: Counter[str] = field(default_factory=Counter)
 
-    def lines(self) -> Iterator[str]:
+    def describe_lines(self) -> Iterator[str]:
         """All of it, for people."""
         for reason, times in self.reasons.items():
             yield reason if times == 1 else f"{reason} ({times} times)"
@@ -130,7 +130,7 @@ class LeftOut:
             yield f"{files} that the browser had in its cache from earlier pages, as on real visits"
 
 
-def visited(
+def collect_visit(
     entries: Sequence[HarExchange], site: str, twins: Sequence[HarExchange], *, is_compared: bool = False
 ) -> tuple[list[Page], LeftOut]:
     """What was visited at a site, and what was left out; `twins` are those of another visit, if there is one. A visit
@@ -150,7 +150,7 @@ def visited(
     return _grouped(site_entries, left_out, known), left_out
 
 
-def site_visited(file: Path, entries: Sequence[HarExchange], wanted: str = "") -> str:
+def choose_site(file: Path, entries: Sequence[HarExchange], wanted: str = "") -> str:
     """The site that a visit is about, or the `wanted` one: that of the first page, where its redirects led to, or one
     of the same owner that more was asked of. Raises UsageError where there is none.
     """
@@ -160,7 +160,7 @@ def site_visited(file: Path, entries: Sequence[HarExchange], wanted: str = "") -
             weights[entry.site] += _weight(entry)
     if wanted:
         forms = [wanted] if "://" in wanted else [f"https://{wanted}", f"http://{wanted}"]
-        site = next((candidate for candidate in map(site_of, forms) if candidate in weights), "")
+        site = next((candidate for candidate in map(find_site, forms) if candidate in weights), "")
         if not site:
             known = ", ".join(site for site, _ in weights.most_common()) or "none"
             raise UsageError(f"{file} contains no request to the site `{wanted}`. Sites in it: {known}.")
@@ -182,7 +182,7 @@ def _is_page(entry: HarExchange) -> bool:
 
 def _weight(entry: HarExchange) -> int:
     """How much a request says that the visit is about its site."""
-    if entry.method not in METHODS or entry.response.status < FIRST_STATUS or entry.goal:
+    if entry.method not in PLAYED_METHODS or entry.response.status < FIRST_STATUS or entry.goal:
         return 0
     if entry.is_html:
         return PAGE_WEIGHT
@@ -233,7 +233,7 @@ def _is_played(
     if reason:
         left_out.reasons[reason] += 1
         return False
-    if any(header.name.lower() in SECRETS for header in entry.request.headers):
+    if any(header.name.lower() in SECRET_HEADERS for header in entry.request.headers):
         left_out.reasons.setdefault("cookies and credentials (cookies the site sets are kept while it runs)", 1)
     return True
 
@@ -250,7 +250,7 @@ def _unplayable(entry: HarExchange, documents: Sequence[float]) -> str:
         return f"{request}: a stream of events, which stays open as long as its page"
     if entry.response.status < FIRST_STATUS:
         return f"{request}: it got no response"
-    if entry.method not in METHODS:
+    if entry.method not in PLAYED_METHODS:
         return f"{request}: workloads do not support the method"
     if _is_long_poll(entry, documents):
         return f"{request}: a long poll, open for {entry.took_s:.0f} s"
@@ -314,14 +314,14 @@ def _needs_more(candidate: Page, page: Page, known: frozenset[str] | None) -> bo
         return False
     if candidate.status >= 400 or not page.last.is_html:
         return True
-    headers = [name for name, _ in candidate.own_headers() if name.lower() != "accept"]
-    if headers or candidate.first.request.header("authorization"):
+    headers = [name for name, _ in candidate.list_own_headers() if name.lower() != "accept"]
+    if headers or candidate.first.request.get_header("authorization"):
         return True
     if known is not None:
         return candidate.first.request.url not in known
     parts = candidate.first.parts
     leaves = [*parse_qsl(parts.query), *(("", segment) for segment in parts.path.split("/"))]
-    return any(is_token(key, text) or moment_of(text, candidate.first.start_s)[0] for key, text in leaves)
+    return any(is_token(key, text) or find_moment(text, candidate.first.start_s)[0] for key, text in leaves)
 
 
 def _joined(entries: Sequence[HarExchange]) -> list[Page]:
@@ -341,7 +341,7 @@ def _joined(entries: Sequence[HarExchange]) -> list[Page]:
     return pages
 
 
-def title_of(answer: HarExchange) -> str:
+def read_title(answer: HarExchange) -> str:
     """The title of a page as a browser shows it; empty for what is no page, and where none can be compared."""
     if not answer.is_html:
         return ""

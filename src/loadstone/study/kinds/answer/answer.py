@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
 
-from loadstone.model.numbers import MIB_PER_BYTE, number
+from loadstone.model.numbers import MIB_PER_BYTE, format_number
 from loadstone.study.failure import Failure
 from loadstone.study.question import Answer
 from loadstone.study.search.answer import LimitedBy, SearchAnswer
@@ -89,7 +89,7 @@ def answer_of(
 ) -> TableAnswer:
     """Returns the table of all setups, with its sentences."""
     native = next((result for result in results if result.name == "native"), None)
-    suffix = "" if common_load is None else f" at {search.text(common_load)} {search.unit}"
+    suffix = "" if common_load is None else f" at {search.format_load(common_load)} {search.unit}"
     rows = [
         AnswerRow("peak", search.unit, tuple(_peak(search, result) for result in results)),
         AnswerRow("peak by the native one", "", tuple(_ratio(result, native) for result in results)),
@@ -119,8 +119,8 @@ def _peak(search: SearchSpec, result: SetupResult) -> AnswerCell:
         return AnswerCell(reason=result.search.headline[0] if result.search.headline else UNMEASURED)
     least = "" if result.is_bounded else "at least "
     shared = f" (as {result.searched_as})" if result.searched_as else ""
-    low_high = f" ({' to '.join(map(search.text, span))})" if span and not shared else ""
-    return AnswerCell(peak, f"{least}{search.text(peak)}{low_high if result.is_bounded else ''}{shared}")
+    low_high = f" ({' to '.join(map(search.format_load, span))})" if span and not shared else ""
+    return AnswerCell(peak, f"{least}{search.format_load(peak)}{low_high if result.is_bounded else ''}{shared}")
 
 
 def _ratio(result: SetupResult, native: SetupResult | None) -> AnswerCell:
@@ -131,7 +131,7 @@ def _ratio(result: SetupResult, native: SetupResult | None) -> AnswerCell:
         return AnswerCell(reason="no peak")
     if not (result.is_bounded and native.is_bounded):
         return AnswerCell(reason=LOWER_BOUND)
-    return AnswerCell(peak / native_peak, number(peak / native_peak, 2))
+    return AnswerCell(peak / native_peak, format_number(peak / native_peak, 2))
 
 
 CellReader = Callable[[SetupResult], AnswerCell]
@@ -155,7 +155,7 @@ def _mean(read: Callable[[RunSummary], float | None], factor: float, digits: int
         if not values:
             return AnswerCell(reason=why)
         value = factor * fmean(values)
-        return AnswerCell(value, number(value, digits))
+        return AnswerCell(value, format_number(value, digits))
 
     return cell
 
@@ -200,7 +200,7 @@ def _of_failures(read: Callable[[Failure], float | None], digits: int, why: str)
         known = [value for value in values if value is not None]
         if len(known) < len(values) or not known:
             return AnswerCell(reason=why)
-        return AnswerCell(median(known), number(median(known), digits))
+        return AnswerCell(median(known), format_number(median(known), digits))
 
     return cell
 
@@ -248,7 +248,9 @@ def _decide(search: SearchSpec, results: Sequence[SetupResult], common_load: flo
         cells = {title: read(result) for title, _, read in FAILURE_ROWS}
         silence, lost = (list(cells.values())[index] for index in (0, 2))
         peak = _peak(search, result)
-        failure = f"After a failure at {search.text(common_load or 0)} {search.unit}: {_cost_in_words(silence, lost)}."
+        failure = (
+            f"After a failure at {search.format_load(common_load or 0)} {search.unit}: {_cost_in_words(silence, lost)}."
+        )
         yield f"{result.name}: {peak.text} {search.unit}. {failure}"
     best = max(with_peak, key=lambda result: result.search.peak or 0.0)
     yield from (line for line in best.search.headline if line.startswith("Decision: "))

@@ -8,12 +8,12 @@ from loadstone.study.kind import StudyContext
 from loadstone.study.kinds.answer.answer import SetupResult, TableAnswer, answer_of
 from loadstone.study.kinds.answer.section import SETUPS, AnswerSection
 from loadstone.study.parameters import RunSettings
-from loadstone.study.question import first_missing, key_of, missing
+from loadstone.study.question import find_first_missing, format_key, list_missing
 from loadstone.study.search.answer import SearchAnswer
 from loadstone.study.search.question import Search
 from loadstone.study.search.section import make_search
 from loadstone.study.search.spec import SEEDS_APART
-from loadstone.study.summary import FAULT, Purpose, RunRequest, RunSummary
+from loadstone.study.summary import FAULT_METRIC, Purpose, RunRequest, RunSummary
 
 COMMON_SHARE = 0.8
 """Share of the smallest peak at which all setups are compared, as `compare --platform` does."""
@@ -50,23 +50,23 @@ class HostAnswer:
             for number, name in enumerate(searched)
         }
 
-    def requests(self) -> list[RunRequest]:
+    def plan_runs(self) -> list[RunRequest]:
         """The first run of the first setup; the others follow."""
-        return next(iter(self.list_searches().values())).requests()
+        return next(iter(self.list_searches().values())).plan_runs()
 
-    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+    def plan_next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run: searches first, then equal loads, then failures."""
-        searching = (search.next(search.select(runs)) for search in self._open_searches(runs))
+        searching = (search.plan_next(search.select(runs)) for search in self._open_searches(runs))
         wanted = next((request for request in searching if request is not None), None)
-        return wanted or first_missing(self._planned(runs), runs)
+        return wanted or find_first_missing(self._planned(runs), runs)
 
-    def left(self, runs: Sequence[RunSummary]) -> int:
+    def estimate_left(self, runs: Sequence[RunSummary]) -> int:
         """About how many runs are left."""
         searches = self._open_searches(runs)
-        searching = sum(search.left(search.select(runs)) for search in searches)
+        searching = sum(search.estimate_left(search.select(runs)) for search in searches)
         if searching:
             return searching + len(searches) + self.trials * len(self.setups)
-        return len(missing(self._planned(runs), runs))
+        return len(list_missing(self._planned(runs), runs))
 
     def _open_searches(self, runs: Sequence[RunSummary]) -> list[Search]:
         """The searches of setups that can be run here."""
@@ -74,9 +74,9 @@ class HostAnswer:
 
     def find_common_load(self, runs: Sequence[RunSummary]) -> float | None:
         """The load of all setups; None before a peak is known."""
-        peaks = [search.peak(search.select(runs)) for search in self.list_searches().values()]
+        peaks = [search.find_peak(search.select(runs)) for search in self.list_searches().values()]
         known = [peak for peak in peaks if peak]
-        return self.model.rounded(COMMON_SHARE * min(known)) if known else None
+        return self.model.round_load(COMMON_SHARE * min(known)) if known else None
 
     def _planned(self, runs: Sequence[RunSummary]) -> list[RunRequest]:
         load = self.find_common_load(runs)
@@ -92,12 +92,12 @@ class HostAnswer:
             planned = PlannedFault(FaultKind.KILL_PRIMARY, round(steady_s * FAULT_AT + trial - 1, 2))
             for name in self.setups:
                 if not find_obstacle(SETUPS[name].searched_as or name, runs):
-                    yield self._request(name, load, FAILURE, trial, {**settings, FAULT: planned})
+                    yield self._request(name, load, FAILURE, trial, {**settings, FAULT_METRIC: planned})
 
     def _request(self, name: str, load: float, part: str, number: int, further: RunSettings) -> RunRequest:
         value = self.model.make_value(load)
         settings = {**self.make_settings(name), self.model.load: value, **further}
-        key = f"{part}-{key_of(number, self.workload, f'{name}-{self.model.text(load)}')}"
+        key = f"{part}-{format_key(number, self.workload, f'{name}-{self.model.format_load(load)}')}"
         seed = SEEDS_APART * (len(SETUPS) + [EQUAL, FAILURE].index(part)) + number
         return RunRequest(key, self.workload, settings, seed, Purpose.MEASURE, search=write_tag(name, part))
 
@@ -105,7 +105,7 @@ class HostAnswer:
         """The table, as far as it is known."""
         answers = {name: self._search_answer(search, runs) for name, search in self.list_searches().items()}
         results = tuple(self._result(name, answers, runs) for name in self.setups)
-        is_whole = self.next(runs) is None and any(answer.peak is not None for answer in answers.values())
+        is_whole = self.plan_next(runs) is None and any(answer.peak is not None for answer in answers.values())
         return answer_of(self.model, results, self.find_common_load(runs), is_whole)
 
     def _search_answer(self, search: Search, runs: Sequence[RunSummary]) -> SearchAnswer:

@@ -1,9 +1,9 @@
 """`compare`: A against B, at one load, over a curve, at their peaks, or on two platforms. Pure."""
 
 from loadstone.study.kind import StudyKind
-from loadstone.study.kinds.compare.answer import AnyAnswer, indices
-from loadstone.study.kinds.compare.page import blocks, show_overview
-from loadstone.study.kinds.compare.question import make, promise
+from loadstone.study.kinds.compare.answer import AnyAnswer, compute_indices
+from loadstone.study.kinds.compare.page import render_blocks, show_overview
+from loadstone.study.kinds.compare.question import describe_promise, make
 from loadstone.study.kinds.compare.section import CompareSection
 
 KIND: StudyKind[CompareSection, AnyAnswer] = StudyKind(
@@ -19,9 +19,9 @@ KIND: StudyKind[CompareSection, AnyAnswer] = StudyKind(
     section=CompareSection,
     answer=AnyAnswer,  # type: ignore[arg-type]
     make=make,
-    blocks=blocks,
+    blocks=render_blocks,
     overview=show_overview,
-    indices=indices,
-    promise=promise,
+    indices=compute_indices,
+    promise=describe_promise,
     rank=4,
 )

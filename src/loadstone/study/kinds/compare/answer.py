@@ -11,6 +11,6 @@ from loadstone.study.kinds.compare.platforms.answer import PlatformsAnswer
 AnyAnswer = CompareAnswer | PeaksAnswer | PlatformsAnswer
 
 
-def indices(answers: Sequence[AnyAnswer]) -> IndexPair | None:
+def compute_indices(answers: Sequence[AnyAnswer]) -> IndexPair | None:
     """The web index of both platforms."""
-    return platforms_answer.indices([answer for answer in answers if isinstance(answer, PlatformsAnswer)])
+    return platforms_answer.compute_indices([answer for answer in answers if isinstance(answer, PlatformsAnswer)])

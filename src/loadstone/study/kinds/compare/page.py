@@ -17,16 +17,16 @@ from loadstone.study.settings import write_settings
 from loadstone.study.summary import RunSummary
 
 
-def blocks(answer: AnyAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+def render_blocks(answer: AnyAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
     """What both sides were, and what was found."""
     yield Paragraph(f"A: {_settings(answer.a)}. B: {_settings(answer.b)}.")
     match answer:
         case CompareAnswer():
-            yield from loads_page.blocks(answer)
+            yield from loads_page.render_blocks(answer)
         case PeaksAnswer():
-            yield from peaks_page.blocks(answer)
+            yield from peaks_page.render_blocks(answer)
         case PlatformsAnswer():
-            yield from platforms_page.blocks(answer)
+            yield from platforms_page.render_blocks(answer)
 
 
 def show_overview(answers: Sequence[AnyAnswer]) -> Iterator[Block]:

@@ -7,7 +7,7 @@ from loadstone.model.reading import suggest
 from loadstone.study.kind import StudyContext
 from loadstone.study.kinds.compare.answer import AnyAnswer
 from loadstone.study.kinds.compare.loads import question as loads_question
-from loadstone.study.kinds.compare.loads.question import Compare, pairs_for
+from loadstone.study.kinds.compare.loads.question import Compare, compute_pairs
 from loadstone.study.kinds.compare.peaks.question import ComparePeaks
 from loadstone.study.kinds.compare.platforms.question import Platforms
 from loadstone.study.kinds.compare.section import CompareSection
@@ -44,10 +44,10 @@ def make(section: CompareSection, context: StudyContext) -> Question[AnyAnswer]:
     if section.at == "peak":
         return ComparePeaks(workload, a, b, search, section.pairs or 1)
     curve: tuple[RunSettings, ...] = tuple({section.load: load} for load in parse_loads(section.load, section.at or ()))
-    pairs = section.pairs or pairs_for(len(curve) or 1)
+    pairs = section.pairs or compute_pairs(len(curve) or 1)
     return Compare(workload, {}, a, b, curve or ({},), pairs, section.figure, section.duet)
 
 
-def promise(question: Question[AnyAnswer]) -> str:
+def describe_promise(question: Question[AnyAnswer]) -> str:
     """What a comparison at loads is able to find; a search finds its own width."""
-    return loads_question.promise(question) if isinstance(question, Compare) else ""
+    return loads_question.describe_promise(question) if isinstance(question, Compare) else ""

@@ -6,8 +6,8 @@ from pydantic import AfterValidator, Field
 
 from loadstone.model.errors import UsageError
 from loadstone.model.reading import Flag
-from loadstone.platforms.registry import platform_kind, platform_kinds
-from loadstone.study.grid import names_platform
+from loadstone.platforms.registry import get_platform_kind, list_platform_kinds
+from loadstone.study.grid import is_platform_among
 from loadstone.study.kind import StudySection
 from loadstone.study.parameters import LoadKind, Point, Points, has_load
 from loadstone.study.search.section import SearchStart, Width
@@ -17,7 +17,7 @@ PointSettings = dict[str, Point]
 
 
 def _known(name: str) -> str:
-    if name not in platform_kinds():
+    if name not in list_platform_kinds():
         raise ValueError(f"there is no platform `{name}`")
     return name
 
@@ -33,7 +33,7 @@ def read_at(text: str) -> object:
 
 def read_platforms(text: str) -> list[str]:
     """Reads `process,vm`; raises UsageError."""
-    names = [platform_kind(name.strip()).name for name in text.split(",")]
+    names = [get_platform_kind(name.strip()).name for name in text.split(",")]
     if len(names) != 2:
         raise UsageError("A comparison requires two platforms, such as --platform process,vm.")
     return names
@@ -86,4 +86,4 @@ class CompareSection(StudySection):
     @property
     def varies_platform(self) -> bool:
         """Where a side has another."""
-        return self.platform is not None or names_platform((*self.a, *self.b))
+        return self.platform is not None or is_platform_among((*self.a, *self.b))

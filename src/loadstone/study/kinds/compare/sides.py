@@ -21,7 +21,7 @@ class SideSearch:
     answer: SearchAnswer
 
 
-def passing_sides(searches: Sequence[SideSearch]) -> set[ComparedSide]:
+def find_passing_sides(searches: Sequence[SideSearch]) -> set[ComparedSide]:
     """The sides whose searches all found a peak; empty unless each side's searches agree that loads pass, or that none
     does. A search without an answer, or one that the driver limited everywhere, agrees with nothing. Neither does one
     whose runs, at loads that the other side sustains, all had too few operations for a pass.
@@ -59,14 +59,14 @@ def _shows_failure(load: SearchedLoad, peak: float) -> bool:
     return load.standing is LoadStanding.FAILS and load.at <= peak and has_enough(load.rules)
 
 
-def never_passing(searches: Sequence[SideSearch], names: Mapping[ComparedSide, str]) -> list[str]:
+def describe_never_passing(searches: Sequence[SideSearch], names: Mapping[ComparedSide, str]) -> list[str]:
     """The sentence that names a side that passes at no load while the other does; empty where there is none."""
     passing = _sides_with_peaks(searches)
     if len(passing) != 1:
         return []
     failing = ComparedSide.B if ComparedSide.A in passing else ComparedSide.A
     better = names[next(iter(passing))]
-    if not passing_sides(searches):
+    if not find_passing_sides(searches):
         return [
             f"Undecided: {names[failing]} passed no run, but its runs at loads that {better} sustains have too few "
             "operations for a pass."

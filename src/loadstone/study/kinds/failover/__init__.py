@@ -2,7 +2,7 @@
 
 from loadstone.study.kind import StudyKind
 from loadstone.study.kinds.failover.answer import FailoverAnswer
-from loadstone.study.kinds.failover.page import blocks
+from loadstone.study.kinds.failover.page import render_blocks
 from loadstone.study.kinds.failover.question import make
 from loadstone.study.kinds.failover.section import FailoverSection
 
@@ -18,7 +18,7 @@ KIND = StudyKind(
     section=FailoverSection,
     answer=FailoverAnswer,
     make=make,
-    blocks=blocks,
+    blocks=render_blocks,
     learns_from_invalid=True,
     rank=6,
 )

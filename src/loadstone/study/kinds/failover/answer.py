@@ -10,8 +10,8 @@ from loadstone.judge.outage import SLOW, Outage
 from loadstone.judge.statistics import CONFIDENCE_LEVEL
 from loadstone.model.fault import FaultKind
 from loadstone.model.machine import PROCESS
-from loadstone.model.numbers import milliseconds as seconds
-from loadstone.model.numbers import number
+from loadstone.model.numbers import format_milliseconds as seconds
+from loadstone.model.numbers import format_number
 from loadstone.study.failure import Failure
 from loadstone.study.question import Answer
 
@@ -58,7 +58,7 @@ class FailoverAnswer(Answer):
         return any(trial.is_known and not trial.has_survived for trial in self.trials)
 
 
-def failing_at_most(survived: int, trials: int) -> float:
+def compute_failing_at_most(survived: int, trials: int) -> float:
     """The largest share of failures that so many trials leave possible: the upper 95 % limit (Clopper, Pearson 1934).
 
     50 of 50 leave 5.8 %.
@@ -66,7 +66,7 @@ def failing_at_most(survived: int, trials: int) -> float:
     return float(scipy.special.betaincinv(trials - survived + 1, survived, CONFIDENCE_LEVEL)) if survived else 1.0
 
 
-def headline(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
+def summarize_trials(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
     """What the fault cost the users over all trials, then what doubts there are."""
     refused = next((trial.failure.refused for trial in trials if trial.failure and trial.failure.refused), "")
     if refused:
@@ -77,7 +77,7 @@ def headline(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
         yield "Too few operations ended before the fault to measure its cost. Use more load, or a later --at."
         return
     survived = sum(trial.has_survived for trial in known)
-    most_pct = 100 * failing_at_most(survived, len(known))
+    most_pct = 100 * compute_failing_at_most(survived, len(known))
     outages = [outage for trial in known if (outage := trial.failure and trial.failure.outage)]
     yield (
         f"{fault}{_platform_suffix(known)}: {_silences(outages)}; {survived} of {len(known)} survived, "
@@ -128,14 +128,16 @@ def _outages(outages: Sequence[Outage]) -> str:
     later = sum(outage.failed_later for outage in outages)
     remarks = f" {later} operation{'s' * (later != 1)} failed later." if later else ""
     remarks += (
-        f" Before the fault up to {number(usual_pct, 2)} % of the operations failed as well." if usual_pct else ""
+        f" Before the fault up to {format_number(usual_pct, 2)} % of the operations failed as well."
+        if usual_pct
+        else ""
     )
     if not affected and all(outage.has_recovered for outage in outages):
         return f"No operation failed at the fault, or took more than {SLOW:g} times as long as any before.{remarks}"
     lengths = [outage.seconds for outage in outages]
     endless = sum(not outage.has_recovered for outage in outages)
     open_end = f" ({endless} of {len(outages)} were not over when the run ended)" if endless else ""
-    usual, longest = number(median(lengths), 2), number(max(lengths), 2)
+    usual, longest = format_number(median(lengths), 2), format_number(max(lengths), 2)
     failed, unanswered = (sum(getattr(outage, name) for outage in outages) for name in ("failed", "unanswered"))
     had_none = f", {unanswered} had no response when the run ended" if unanswered else ""
     return (

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadstone.model.numbers import number
+from loadstone.model.numbers import format_number
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
 from loadstone.page.plot import Plot
@@ -20,7 +20,7 @@ NOTE = (
 )
 
 
-def blocks(answer: FailoverAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+def render_blocks(answer: FailoverAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
     """The outages in order of length, and a table of all trials."""
     outages = [(trial, trial.failure.outage) for trial in answer.trials if trial.failure and trial.failure.outage]
     if outages:
@@ -64,14 +64,14 @@ def _row(trial: Trial) -> Row:
     return Row(
         [
             f"{trial.at_s:g}",
-            "never" if outage.silence_s is None else number(outage.silence_s, 2),
-            number(outage.silence_before_s, 2),
-            number(outage.seconds, 2),
+            "never" if outage.silence_s is None else format_number(outage.silence_s, 2),
+            format_number(outage.silence_before_s, 2),
+            format_number(outage.seconds, 2),
             str(outage.affected),
             str(outage.failed),
-            number(failure.live_s, 2),
-            number(failure.protected_s, 2),
-            number(outage.throughput_pct, 2),
+            format_number(failure.live_s, 2),
+            format_number(failure.protected_s, 2),
+            format_number(outage.throughput_pct, 2),
             trial.run,
         ]
     )

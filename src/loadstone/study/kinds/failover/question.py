@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from loadstone.model.errors import UsageError
 from loadstone.model.fault import FaultKind, PlannedFault
 from loadstone.model.records.check import CheckId
-from loadstone.run.seeds import derived
+from loadstone.run.seeds import derive_seed
 from loadstone.study.failure import Failure
 from loadstone.study.kind import StudyContext
-from loadstone.study.kinds.failover.answer import FailoverAnswer, Trial, headline
+from loadstone.study.kinds.failover.answer import FailoverAnswer, Trial, summarize_trials
 from loadstone.study.kinds.failover.section import FailoverSection
-from loadstone.study.question import first_missing, key_of, missing
-from loadstone.study.summary import FAULT, RunRequest, RunSummary
+from loadstone.study.question import find_first_missing, format_key, list_missing
+from loadstone.study.summary import FAULT_METRIC, RunRequest, RunSummary
 
 EARLIEST, LATEST = 0.3, 0.6
 """Between which shares of the steady state a fault comes that was given no time: enough before it to compare with, and
@@ -29,7 +29,7 @@ class Failover:
     steady_s: float
     at_s: float | None = None
 
-    def requests(self) -> list[RunRequest]:
+    def plan_runs(self) -> list[RunRequest]:
         """All of them."""
         return [self._request(number) for number in range(1, self.trials + 1)]
 
@@ -37,24 +37,24 @@ class Failover:
         at_s = self.at_s
         if at_s is None:
             at_s = self.steady_s * (EARLIEST + (LATEST - EARLIEST) * _chance(number))
-        settings = {FAULT: PlannedFault(self.fault, round(at_s, 2))}
-        return RunRequest(key_of(number, self.workload, self.fault), self.workload, settings, number - 1)
+        settings = {FAULT_METRIC: PlannedFault(self.fault, round(at_s, 2))}
+        return RunRequest(format_key(number, self.workload, self.fault), self.workload, settings, number - 1)
 
-    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+    def plan_next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run that is missing."""
-        return first_missing(self.requests(), runs)
+        return find_first_missing(self.plan_runs(), runs)
 
-    def left(self, runs: Sequence[RunSummary]) -> int:
+    def estimate_left(self, runs: Sequence[RunSummary]) -> int:
         """Runs that are missing."""
-        return len(missing(self.requests(), runs))
+        return len(list_missing(self.plan_runs(), runs))
 
     def answer(self, runs: Sequence[RunSummary]) -> FailoverAnswer:
         """What the fault cost in each."""
         trials = tuple(map(_trial, runs))
         return FailoverAnswer(
             workload=self.workload,
-            is_answered=not missing(self.requests(), runs) and any(trial.is_known for trial in trials),
-            headline=tuple(headline(self.fault, trials)),
+            is_answered=not list_missing(self.plan_runs(), runs) and any(trial.is_known for trial in trials),
+            headline=tuple(summarize_trials(self.fault, trials)),
             fault=self.fault,
             trials=trials,
         )
@@ -73,12 +73,12 @@ def _disclosed_failure(run: RunSummary) -> Failure | None:
 
 
 def _foreign_pct(run: RunSummary) -> float | None:
-    return next((check.figure for check in run.broken() if check.id is CheckId.FOREIGN_CPU), None)
+    return next((check.figure for check in run.list_broken() if check.id is CheckId.FOREIGN_CPU), None)
 
 
 def _chance(number: int) -> float:
     """From 0 to 1, the same for each trial of a number."""
-    return derived(0, FAULT, number) / (1 << 63)
+    return derive_seed(0, FAULT_METRIC, number) / (1 << 63)
 
 
 def make(section: FailoverSection, context: StudyContext) -> Failover:

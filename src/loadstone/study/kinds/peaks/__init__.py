@@ -4,7 +4,7 @@ Pure.
 
 from loadstone.study.kind import StudyKind
 from loadstone.study.kinds.peaks.answer import PeaksOverAnswer
-from loadstone.study.kinds.peaks.page import blocks
+from loadstone.study.kinds.peaks.page import render_blocks
 from loadstone.study.kinds.peaks.question import make
 from loadstone.study.kinds.peaks.section import PeaksSection
 
@@ -19,7 +19,7 @@ KIND = StudyKind(
     section=PeaksSection,
     answer=PeaksOverAnswer,
     make=make,
-    blocks=blocks,
+    blocks=render_blocks,
     instead_of_load="Use --start for the first load of each search.",
     rank=4,
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from loadstone.model.numbers import ends, rounded
+from loadstone.model.numbers import format_ends, format_rounded
 from loadstone.study.grid import PLATFORMS
 from loadstone.study.question import Answer
 from loadstone.study.search.answer import SearchAnswer
@@ -78,7 +78,7 @@ class PeaksOverAnswer(Answer):
         return any(point.search.is_negative for point in self.points)
 
 
-def ratios_by_platform(points: Sequence[PeakPoint]) -> Iterator[PeakRatio]:
+def compute_ratios_by_platform(points: Sequence[PeakPoint]) -> Iterator[PeakRatio]:
     """Each other platform by the one that is named first, all else alike."""
     for name in PLATFORMS:
         first = next((point.at[name] for point in points if name in point.at), None)
@@ -91,26 +91,28 @@ def ratios_by_platform(points: Sequence[PeakPoint]) -> Iterator[PeakRatio]:
                 yield ratio
 
 
-def ratios_by_first(points: Sequence[PeakPoint]) -> Iterator[PeakRatio]:
+def compute_ratios_by_first(points: Sequence[PeakPoint]) -> Iterator[PeakRatio]:
     """Each other point by the first of the same platform."""
     firsts: dict[tuple[str | None, ...], PeakPoint] = {}
     for point in points:
-        first = firsts.setdefault(platforms(point), point)
+        first = firsts.setdefault(list_platforms(point), point)
         ratio = PeakRatio.compare(point, first) if point is not first else None
         if ratio is not None:
             yield ratio
 
 
-def headline(points: Sequence[PeakPoint], platforms: Sequence[PeakRatio], others: Sequence[PeakRatio]) -> Iterator[str]:
+def summarize_peaks(
+    points: Sequence[PeakPoint], platforms: Sequence[PeakRatio], others: Sequence[PeakRatio]
+) -> Iterator[str]:
     """Each point's peak with its interval, then each ratio."""
     for point in points:
         if point.search.peak is None:
             yield f"{point.name}: {point.search.headline[0] if point.search.headline else 'no peak yet.'}"
             continue
         span = point.search.interval
-        within = " (interval {} to {})".format(*ends(span)) if span else ""
+        within = " (interval {} to {})".format(*format_ends(span)) if span else ""
         limit = f"; full: {point.search.bottleneck}" if point.search.bottleneck else ""
-        yield f"{point.name}: {rounded(point.search.peak)} {point.search.load}{within}{limit}."
+        yield f"{point.name}: {format_rounded(point.search.peak)} {point.search.load}{within}{limit}."
     for ratio in (*platforms, *others):
         if ratio.says_nothing:
             yield f"{ratio.over} against {ratio.under}: the searches are not conclusive, {_in_words(ratio)}."
@@ -124,6 +126,6 @@ def _in_words(ratio: PeakRatio) -> str:
     return f"{100 * ratio.ratio:.0f} % ({100 * ratio.low:.0f} to {100 * ratio.high:.0f} %)"
 
 
-def platforms(point: PeakPoint) -> tuple[str | None, ...]:
+def list_platforms(point: PeakPoint) -> tuple[str | None, ...]:
     """Where it ran, as far as that was varied."""
     return tuple(str(point.at[name]) if name in point.at else None for name in PLATFORMS)

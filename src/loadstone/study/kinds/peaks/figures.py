@@ -8,7 +8,7 @@ from loadstone.page.plot import PairedBarPlot, Plot
 from loadstone.study.changes import MachineGrid
 from loadstone.study.curves import AXIS
 from loadstone.study.grid import PLATFORMS
-from loadstone.study.kinds.peaks.answer import PeakPoint, PeaksOverAnswer, platforms
+from loadstone.study.kinds.peaks.answer import PeakPoint, PeaksOverAnswer, list_platforms
 from loadstone.study.metrics import METRICS
 from loadstone.study.search.answer import SearchedLoad
 from loadstone.study.settings import write_value
@@ -22,7 +22,7 @@ MOST_MARKS = 4
 """Peaks that are marked in a picture; the labels of more would overlap. Each line ends at its peak."""
 
 
-def figures(answer: PeaksOverAnswer) -> Iterator[Figure]:
+def draw_figures(answer: PeaksOverAnswer) -> Iterator[Figure]:
     """Yields the pictures that the points of an answer allow."""
     points = [point for point in answer.points if point.search.peak is not None]
     if points:
@@ -39,7 +39,7 @@ def find_grid(point: PeakPoint) -> MachineGrid | None:
     return grid if isinstance(grid, MachineGrid) else None
 
 
-def cpus(point: PeakPoint) -> int:
+def count_cpus(point: PeakPoint) -> int:
     """Counts the CPUs of all machines of a point; 0 where its parameters do not say."""
     grid = find_grid(point)
     return grid.count * grid.cpus if grid is not None else 0
@@ -69,7 +69,7 @@ def _normalised(points: Sequence[PeakPoint]) -> Iterator[Figure]:
     rows = [
         _bar(name, _platform(point), point, group[0].search.peak or 1.0)
         for name, group in groups.items()
-        if len({platforms(point) for point in group}) > 1
+        if len({list_platforms(point) for point in group}) > 1
         for point in group
     ]
     if rows:
@@ -83,7 +83,7 @@ def _rest(point: PeakPoint) -> str:
 
 
 def _platform(point: PeakPoint) -> str:
-    return ", ".join(name for name in platforms(point) if name)
+    return ", ".join(name for name in list_platforms(point) if name)
 
 
 def _over_cpus(answer: PeaksOverAnswer, points: Sequence[PeakPoint]) -> Iterator[Figure]:
@@ -92,7 +92,9 @@ def _over_cpus(answer: PeaksOverAnswer, points: Sequence[PeakPoint]) -> Iterator
     if not series:
         return
     rows = [
-        {"x": cpus(point), "y": point.search.peak, "series": name} for name, group in series.items() for point in group
+        {"x": count_cpus(point), "y": point.search.peak, "series": name}
+        for name, group in series.items()
+        for point in group
     ]
     title = "Peak over the CPUs of all machines"
     plot = Plot("CPUs of all machines", answer.load, rows, rows)
@@ -106,7 +108,7 @@ def _over_cpus(answer: PeaksOverAnswer, points: Sequence[PeakPoint]) -> Iterator
 
 def _series_of_cpus(points: Sequence[PeakPoint]) -> Iterator[tuple[str, list[PeakPoint]]]:
     """Yields points that differ in their number of CPUs alone: of one machine, and of machines of the same size."""
-    sized = sorted((point for point in points if find_grid(point) is not None), key=cpus)
+    sized = sorted((point for point in points if find_grid(point) is not None), key=count_cpus)
     for platform in dict.fromkeys(map(_platform, sized)):
         alike = [point for point in sized if _platform(point) == platform]
         suffix = f", {platform}" if platform else ""
@@ -114,7 +116,7 @@ def _series_of_cpus(points: Sequence[PeakPoint]) -> Iterator[tuple[str, list[Pea
         for size in sorted({_grid(point).cpus for point in alike}):
             groups[f"{size}-CPU machines"] = [point for point in alike if _grid(point).cpus == size]
         for name, group in groups.items():
-            if len({cpus(point) for point in group}) > 1:
+            if len({count_cpus(point) for point in group}) > 1:
                 yield f"{name}{suffix}", group
 
 
@@ -125,8 +127,8 @@ def _grid(point: PeakPoint) -> MachineGrid:
 
 
 def _scaling(name: str, group: Sequence[PeakPoint]) -> DrawnRows:
-    least, peak = cpus(group[0]), group[0].search.peak or 1.0
-    return [{"x": cpus(point) / least, "y": (point.search.peak or 0.0) / peak, "series": name} for point in group]
+    least, peak = count_cpus(group[0]), group[0].search.peak or 1.0
+    return [{"x": count_cpus(point) / least, "y": (point.search.peak or 0.0) / peak, "series": name} for point in group]
 
 
 def _curves(answer: PeaksOverAnswer) -> Iterator[Figure]:
@@ -142,7 +144,7 @@ def _curves(answer: PeaksOverAnswer) -> Iterator[Figure]:
     for name, axis, value in (
         (title, METRICS[response].axis_title, lambda _, load: _mean(load, response)),
         ("CPU of the system", "% of its CPUs", _cpu_pct),
-        ("CPU of the system", "cores", lambda point, load: None if cpus(point) else _mean(load, "server_cpu")),
+        ("CPU of the system", "cores", lambda point, load: None if count_cpus(point) else _mean(load, "server_cpu")),
     ):
         drawn = _rows(answer, lambda _, load: load.at, value)
         if drawn:
@@ -170,5 +172,5 @@ def _mean(load: SearchedLoad, metric: str) -> float | None:
 
 def _cpu_pct(point: PeakPoint, load: SearchedLoad) -> float | None:
     """Calculates the used share of a point's CPUs in percent; None where their number is not known."""
-    used, count = _mean(load, "server_cpu"), cpus(point)
+    used, count = _mean(load, "server_cpu"), count_cpus(point)
     return 100 * used / count if used is not None and count else None

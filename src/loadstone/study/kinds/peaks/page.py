@@ -3,18 +3,18 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from loadstone.model.numbers import number
+from loadstone.model.numbers import format_number
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Column, ColumnKind, Gallery, Heading, Paragraph, Row, Table, Tone
-from loadstone.study.kinds.peaks.answer import PeakPoint, PeakRatio, PeaksOverAnswer, platforms
-from loadstone.study.kinds.peaks.figures import choose_response, cpus, figures
+from loadstone.study.kinds.peaks.answer import PeakPoint, PeakRatio, PeaksOverAnswer, list_platforms
+from loadstone.study.kinds.peaks.figures import choose_response, count_cpus, draw_figures
 from loadstone.study.search.page import SEARCH_COLUMNS, search_cells
 from loadstone.study.settings import write_value
 from loadstone.study.summary import RunSummary
 
 PUBLISHED_RATIO = 0.90
 """Virtual by native, at least: what the published study found (docs/studies.md)."""
-LEVELS = (0.5, 0.7, 0.9)
+PEAK_LEVELS = (0.5, 0.7, 0.9)
 """Shares of a point's CPUs at which response times are set beside each other; published: alike up to the last
 (docs/studies.md).
 """
@@ -25,9 +25,9 @@ NOTE = (
 )
 
 
-def blocks(answer: PeaksOverAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+def render_blocks(answer: PeaksOverAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
     """Peaks beside each other, curves over the load, every peak with its interval, the ratios."""
-    yield Gallery(list(figures(answer)))
+    yield Gallery(list(draw_figures(answer)))
     columns = [*(Column(name, ColumnKind.TEXT) for name in answer.over), *SEARCH_COLUMNS]
     yield Table([*columns, Column("CPU at 80 %, cores")], [_row(answer, point) for point in answer.points])
     yield from _ratios(f"Platforms (published: at least {PUBLISHED_RATIO:.2f})", answer.platforms)
@@ -42,18 +42,24 @@ def _up_and_out(answer: PeaksOverAnswer) -> Iterator[Block]:
     rows = []
     for index, over in enumerate(answer.points):
         for under in answer.points[:index]:
-            if cpus(over) and cpus(over) == cpus(under) and platforms(over) == platforms(under):
-                ratios = [_times(over, under, level * cpus(over), metric) for level in LEVELS]
-                rows.append(Row([over.name, under.name, *(number(ratio, 2) or "not measured" for ratio in ratios)]))
+            if (
+                count_cpus(over)
+                and count_cpus(over) == count_cpus(under)
+                and list_platforms(over) == list_platforms(under)
+            ):
+                ratios = [_times(over, under, level * count_cpus(over), metric) for level in PEAK_LEVELS]
+                rows.append(
+                    Row([over.name, under.name, *(format_number(ratio, 2) or "not measured" for ratio in ratios)])
+                )
     if not rows:
         return
     yield Heading("As many CPUs in other machines")
     caption = (
         f"{title}, one by the other, at the loads where both use so much of their CPUs; between two runs by a line."
     )
-    yield Paragraph(f"{caption} Published: alike up to {100 * LEVELS[-1]:.0f} %.")
+    yield Paragraph(f"{caption} Published: alike up to {100 * PEAK_LEVELS[-1]:.0f} %.")
     columns = [Column("of", ColumnKind.TEXT), Column("by that of", ColumnKind.TEXT)]
-    yield Table([*columns, *(Column(f"at {100 * level:.0f} %") for level in LEVELS)], rows)
+    yield Table([*columns, *(Column(f"at {100 * level:.0f} %") for level in PEAK_LEVELS)], rows)
 
 
 def _times(over: PeakPoint, under: PeakPoint, used: float, metric: str) -> float | None:
@@ -79,7 +85,7 @@ def _row(answer: PeaksOverAnswer, point: PeakPoint) -> Row:
         [
             *(write_value(point.at[name]) for name in answer.over),
             *search_cells(point.search),
-            number(point.cpu_below, 2),
+            format_number(point.cpu_below, 2),
         ]
     )
 
@@ -90,7 +96,15 @@ def _ratios(title: str, ratios: Sequence[PeakRatio]) -> Iterator[Block]:
     yield Heading(title)
     columns = [Column("peak of", ColumnKind.TEXT), Column("by that of", ColumnKind.TEXT)]
     rows = [
-        Row([ratio.over, ratio.under, number(ratio.ratio, 2), number(ratio.low, 2), number(ratio.high, 2)])
+        Row(
+            [
+                ratio.over,
+                ratio.under,
+                format_number(ratio.ratio, 2),
+                format_number(ratio.low, 2),
+                format_number(ratio.high, 2),
+            ]
+        )
         for ratio in ratios
     ]
     yield Table([*columns, Column("ratio"), Column("at least"), Column("at most")], rows)

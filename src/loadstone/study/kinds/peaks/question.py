@@ -4,12 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from loadstone.model.errors import UsageError
-from loadstone.study.grid import ParameterPoints, combinations, parse_over
+from loadstone.study.grid import ParameterPoints, list_combinations, parse_over
 from loadstone.study.kind import StudyContext
-from loadstone.study.kinds.peaks.answer import PeakPoint, PeaksOverAnswer, headline, ratios_by_first, ratios_by_platform
+from loadstone.study.kinds.peaks.answer import (
+    PeakPoint,
+    PeaksOverAnswer,
+    compute_ratios_by_first,
+    compute_ratios_by_platform,
+    summarize_peaks,
+)
 from loadstone.study.kinds.peaks.section import PeaksSection
 from loadstone.study.parameters import RunSettings, has_load
-from loadstone.study.question import key_of
+from loadstone.study.question import format_key
 from loadstone.study.search.answer import SearchAnswer
 from loadstone.study.search.question import Search
 from loadstone.study.search.section import make_search
@@ -35,47 +41,48 @@ class Peaks:
     _answers: dict[tuple[str, ...], SearchAnswer] = field(default_factory=dict, compare=False, repr=False)
     """What searches came to, by the folders of their runs: it is asked for after each run, and takes seconds."""
 
-    def points(self) -> list[RunSettings]:
+    def list_points(self) -> list[RunSettings]:
         """All combinations, the last parameter varying fastest."""
-        return combinations(self.over)
+        return list_combinations(self.over)
 
-    def searches(self, runs: Sequence[RunSummary]) -> list[Search]:
+    def list_searches(self, runs: Sequence[RunSummary]) -> list[Search]:
         """One a point. Each begins below the peak of the one before, unless it was said where to begin."""
         searches, start = [], self.model.start
-        for turn, point in enumerate(self.points(), start=1):
+        for turn, point in enumerate(self.list_points(), start=1):
             search = replace(self.model, settings=point, start=start, prefix=f"p{turn}", seed=turn * SEEDS_APART)
             searches.append(search)
-            peak = search.peak(search.select(runs))
+            peak = search.find_peak(search.select(runs))
             if peak and not self.begins_where_told:
-                start = search.rounded(BEGIN * peak)
+                start = search.round_load(BEGIN * peak)
         return searches
 
-    def requests(self) -> list[RunRequest]:
+    def plan_runs(self) -> list[RunRequest]:
         """The first run of every search."""
-        return [request for search in self.searches([]) for request in search.requests()]
+        return [request for search in self.list_searches([]) for request in search.plan_runs()]
 
-    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+    def plan_next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run of the first point that is not done."""
-        wanted = (self._next_of(search, runs) for search in self.searches(runs))
+        wanted = (self._next_of(search, runs) for search in self.list_searches(runs))
         return next((request for request in wanted if request is not None), None)
 
     def _next_of(self, search: Search, runs: Sequence[RunSummary]) -> RunRequest | None:
         selected = search.select(runs)
-        request = search.next(selected)
+        request = search.plan_next(selected)
         if request is not None:
             return request
-        peak = search.peak(selected)
+        peak = search.find_peak(selected)
         if peak is None or _below(search, runs):
             return None
         load = search.make_value(max(1.0, SHARE * peak) if search.load == "sessions" else SHARE * peak)
-        key = f"{search.prefix}-{key_of(len(selected) + 1, self.workload, f'{search.load}-{search.text(load)}-below')}"
+        label = f"{search.load}-{search.format_load(load)}-below"
+        key = f"{search.prefix}-{format_key(len(selected) + 1, self.workload, label)}"
         settings = {**search.settings, search.load: load}
         return RunRequest(key, self.workload, settings, search.seed + len(selected), search=_tag(search))
 
-    def left(self, runs: Sequence[RunSummary]) -> int:
+    def estimate_left(self, runs: Sequence[RunSummary]) -> int:
         """About how many runs are left in all searches, with one more at each."""
-        searched = sum(search.left(search.select(runs)) for search in self.searches(runs))
-        return searched + sum(not _below(search, runs) for search in self.searches(runs))
+        searched = sum(search.estimate_left(search.select(runs)) for search in self.list_searches(runs))
+        return searched + sum(not _below(search, runs) for search in self.list_searches(runs))
 
     def _answer(self, search: Search, runs: Sequence[RunSummary]) -> SearchAnswer:
         selected = search.select(runs)
@@ -86,9 +93,9 @@ class Peaks:
 
     def answer(self, runs: Sequence[RunSummary]) -> PeaksOverAnswer:
         """Every peak so far."""
-        begun = [search for search in self.searches(runs) if search.select(runs)]
+        begun = [search for search in self.list_searches(runs) if search.select(runs)]
         points = [PeakPoint(search.settings, self._answer(search, runs), _cpu(search, runs)) for search in begun]
-        platforms, others = list(ratios_by_platform(points)), list(ratios_by_first(points))
+        platforms, others = list(compute_ratios_by_platform(points)), list(compute_ratios_by_first(points))
         return PeaksOverAnswer(
             workload=self.workload,
             over=tuple(name for name, _ in self.over),
@@ -96,8 +103,8 @@ class Peaks:
             points=tuple(points),
             platforms=tuple(platforms),
             others=tuple(others),
-            is_answered=self.next(runs) is None and all(point.search.is_answered for point in points),
-            headline=tuple(headline(points, platforms, others)),
+            is_answered=self.plan_next(runs) is None and all(point.search.is_answered for point in points),
+            headline=tuple(summarize_peaks(points, platforms, others)),
         )
 
 

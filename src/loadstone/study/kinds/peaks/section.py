@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from loadstone.study.grid import Over, names_platform
+from loadstone.study.grid import Over, is_platform_among
 from loadstone.study.search.section import SearchOptions
 
 
@@ -16,4 +16,4 @@ class PeaksSection(SearchOptions):
     @property
     def varies_platform(self) -> bool:
         """Where it is one of the parameters."""
-        return names_platform(self.over)
+        return is_platform_among(self.over)

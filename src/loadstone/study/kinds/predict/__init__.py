@@ -2,7 +2,7 @@
 
 from loadstone.study.kind import StudyKind
 from loadstone.study.kinds.predict.answer import PredictAnswer
-from loadstone.study.kinds.predict.page import blocks
+from loadstone.study.kinds.predict.page import render_blocks
 from loadstone.study.kinds.predict.question import make
 from loadstone.study.kinds.predict.section import PredictSection
 
@@ -18,7 +18,7 @@ KIND = StudyKind(
     section=PredictSection,
     answer=PredictAnswer,
     make=make,
-    blocks=blocks,
+    blocks=render_blocks,
     instead_of_load="Use --at for the measured loads.",
     rank=5,
 )

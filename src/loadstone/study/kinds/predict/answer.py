@@ -129,7 +129,7 @@ class PredictAnswer(Answer):
     peak: PredictedPeak | None = None
 
 
-def learned_model(model: Model) -> LearnedModel:
+def record_model(model: Model) -> LearnedModel:
     """A fitted model as it is kept."""
     return LearnedModel(
         load=model.load,
@@ -142,19 +142,19 @@ def learned_model(model: Model) -> LearnedModel:
     )
 
 
-def learned_scalability(law: Scalability | None) -> LearnedScalability | None:
+def record_scalability(law: Scalability | None) -> LearnedScalability | None:
     """A fitted law as it is kept; None without any."""
     return None if law is None else LearnedScalability(**asdict(law), peak_sessions=law.peak_sessions)
 
 
-def measured_point(run: RunSummary) -> MeasuredPoint:
+def measure_point(run: RunSummary) -> MeasuredPoint:
     """What a run measured at its load."""
     names = ("throughput", "response_mean", "response_p95", "response_p99")
     metrics = {name: run.metrics.get(name) for name in names}
     return MeasuredPoint(run.request.load, run.request.purpose, run.verdict, **metrics)
 
 
-def checked_point(run: RunSummary, predicted: PredictedPoint) -> CheckedPoint:
+def check_point(run: RunSummary, predicted: PredictedPoint) -> CheckedPoint:
     """A measurement beside its prediction: how far off."""
 
     def check(name: str, prediction: Predicted) -> Checked:

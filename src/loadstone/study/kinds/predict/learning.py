@@ -32,7 +32,7 @@ def has_metrics(run: RunSummary, metrics: Sequence[str]) -> bool:
     return all(name in run.metrics for name in metrics)
 
 
-def why_not_learnable(runs: Sequence[RunSummary], learned: Sequence[RunSummary]) -> str:
+def explain_not_learnable(runs: Sequence[RunSummary], learned: Sequence[RunSummary]) -> str:
     """Why nothing can be learned from these runs; empty when something can."""
     if not any(run.passed for run in learned):
         reasons = next((run.reasons for run in runs if run.reasons), ())

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadstone.model.numbers import number, rounded
+from loadstone.model.numbers import format_number, format_rounded
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.plot import Plot
@@ -17,7 +17,7 @@ NOTE = (
 )
 
 
-def blocks(answer: PredictAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+def render_blocks(answer: PredictAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
     """The predicted curve, what was learned, and prediction against later measurement."""
     if answer.model is not None and answer.peak is not None:
         yield Gallery(list(_figures(answer, answer.peak)))
@@ -31,32 +31,32 @@ def blocks(answer: PredictAnswer, workload: StudiedWorkload, runs: Sequence[RunS
 
 
 def _learned_rows(answer: PredictAnswer, model: LearnedModel, peak: PredictedPeak) -> Iterator[Row]:
-    demand = f"{rounded(1000 * model.centre.demand_s)} ms"
+    demand = f"{format_rounded(1000 * model.centre.demand_s)} ms"
     yield Row([f"demand of {model.resource.replace('_', ' ')}, an operation", demand, "utilisation law"])
-    yield Row(["of them there are", rounded(model.centre.workers), "the system's settings"])
-    yield Row(["capacity", f"{rounded(model.capacity)} operations/s", "both"])
-    yield Row(["time that does not depend on load", f"{number(1000 * model.fixed_s, 3)} ms", "least squares"])
-    variability = number(model.centre.variability, 2)
+    yield Row(["of them there are", format_rounded(model.centre.workers), "the system's settings"])
+    yield Row(["capacity", f"{format_rounded(model.capacity)} operations/s", "both"])
+    yield Row(["time that does not depend on load", f"{format_number(1000 * model.fixed_s, 3)} ms", "least squares"])
+    variability = format_number(model.centre.variability, 2)
     yield Row(["waiting against that of exponential service", variability, "least squares"])
     if answer.load == "sessions":
-        yield Row(["time between answer and next operation", f"{rounded(model.think_s)} s", "response time law"])
+        yield Row(["time between answer and next operation", f"{format_rounded(model.think_s)} s", "response time law"])
     law, source = answer.scalability, "universal scalability law"
     if law is not None:
         yield Row(["contention, coherency", f"{law.contention:.3g}, {law.coherency:.3g}", source])
-        largest = f"{number(law.peak_sessions)} sessions" if law.peak_sessions else "no load: it only grows"
+        largest = f"{format_number(law.peak_sessions)} sessions" if law.peak_sessions else "no load: it only grows"
         yield Row(["throughput is largest at", largest, source])
-    interval = f" ({rounded(peak.low)} to {rounded(peak.high)})" if peak.low != peak.high else ""
+    interval = f" ({format_rounded(peak.low)} to {format_rounded(peak.high)})" if peak.low != peak.high else ""
     how = "largest load whose percentiles meet their limits, or the capacity"
-    yield Row(["predicted peak", f"{rounded(peak.load)}{interval}", how], is_total=True)
+    yield Row(["predicted peak", f"{format_rounded(peak.load)}{interval}", how], is_total=True)
 
 
 def _checked_row(point: CheckedPoint) -> Row:
     throughput, response = point.throughput, point.response_mean
     return Row(
         [
-            rounded(point.load),
-            number(throughput.predicted, 1),
-            number(throughput.measured, 1),
+            format_rounded(point.load),
+            format_number(throughput.predicted, 1),
+            format_number(throughput.measured, 1),
             f"{throughput.off_pct:+.1f}",
             f"{response.predicted:.4f}",
             f"{response.measured:.4f}",

@@ -15,39 +15,45 @@ from loadstone.study.kinds.predict.answer import (
     Predicted,
     PredictedPeak,
     PredictedPoint,
-    checked_point,
-    learned_model,
-    learned_scalability,
-    measured_point,
+    check_point,
+    measure_point,
+    record_model,
+    record_scalability,
 )
-from loadstone.study.kinds.predict.learning import CHECKED, Fitted, has_metrics, is_informative, why_not_learnable
-from loadstone.study.kinds.predict.refutation import begins_to_refuse, contradicted_loads, why_refuted
+from loadstone.study.kinds.predict.learning import CHECKED, Fitted, explain_not_learnable, has_metrics, is_informative
+from loadstone.study.kinds.predict.refutation import describe_refusals, explain_refuted, find_contradicted_loads
 from loadstone.study.kinds.predict.section import MOST_ROUNDS, PredictSection
-from loadstone.study.kinds.predict.sentences import UNITS, UnfitChecks, headline, sureness_sentence, unchecked_sentences
+from loadstone.study.kinds.predict.sentences import (
+    UNITS,
+    UnfitChecks,
+    describe_sureness,
+    describe_unchecked,
+    summarize_prediction,
+)
 from loadstone.study.parameters import RunSettings
-from loadstone.study.question import first_missing, key_of, missing
+from loadstone.study.question import find_first_missing, format_key, list_missing
 from loadstone.study.queueing import Scalability, fit_scalability
 from loadstone.study.service_model import (
     MODEL_ERROR,
     Model,
     ModelLimits,
+    compute_interval,
+    find_peak,
+    find_resource,
     fit,
-    interval_of,
     is_saturated,
-    peak,
-    resampled,
-    resource_of,
+    resample_models,
 )
 from loadstone.study.settings import parse_loads, write_value
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
-from loadstone.study.until import Until, looks
+from loadstone.study.until import Until, list_looks
 
-FEWEST_LOOKS = 8
+FEWEST_ROUNDS = 8
 """Rounds after which it first looks whether it is sure: a prediction that looks at fewer stops where chance makes the
 interval narrow (measured: docs/evidence/trust.md)."""
 PREDICTED_PCT = (95.0, 99.0)
 """Shares of good and of tolerable operations for which a peak can be predicted."""
-STEPS = 24
+CURVE_STEPS = 24
 """Loads at which the predicted curve is drawn."""
 
 
@@ -69,7 +75,7 @@ class Predict:
     """Where it measures on until what it predicts is so sure."""
     most_rounds: int = MOST_ROUNDS
 
-    def requests(self) -> list[RunRequest]:
+    def plan_runs(self) -> list[RunRequest]:
         """The runs that are made in any case: those to learn from, then those to check by."""
         requests: list[RunRequest] = []
         for turn in range(self.rounds):
@@ -85,21 +91,21 @@ class Predict:
         return [self._request(first + index, load, turn, Purpose.MEASURE) for index, load in enumerate(loads)]
 
     def _request(self, place: int, load: float, seed: int, purpose: Purpose) -> RunRequest:
-        key = key_of(place + 1, self.workload, f"{self.load}-{write_value(load)}-{purpose}")
+        key = format_key(place + 1, self.workload, f"{self.load}-{write_value(load)}-{purpose}")
         return RunRequest(key, self.workload, {**self.settings, self.load: load}, seed, purpose)
 
-    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+    def plan_next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run that is missing."""
         more = self._more(runs)
-        return first_missing(self.requests(), runs) or (more[0] if more else None)
+        return find_first_missing(self.plan_runs(), runs) or (more[0] if more else None)
 
-    def left(self, runs: Sequence[RunSummary]) -> int:
+    def estimate_left(self, runs: Sequence[RunSummary]) -> int:
         """Runs that are missing, as far as can be said."""
-        return len(missing(self.requests(), runs)) + len(self._more(runs))
+        return len(list_missing(self.plan_runs(), runs)) + len(self._more(runs))
 
     def _more(self, runs: Sequence[RunSummary]) -> list[RunRequest]:
         """What is left of about as many rounds as it takes beyond those that are made in any case."""
-        sure = len(self.requests())
+        sure = len(self.plan_runs())
         if self.until is None or len(runs) < sure:
             return []
         begun = len(runs) - sure
@@ -123,7 +129,7 @@ class Predict:
     @property
     def _looks(self) -> list[int]:
         """After how many rounds it looks whether it is sure."""
-        return looks(max(self.rounds, FEWEST_LOOKS), self.most_rounds)
+        return list_looks(max(self.rounds, FEWEST_ROUNDS), self.most_rounds)
 
     def _half_pct(self, runs: Sequence[RunSummary]) -> float | None:
         """How unsure it still is of what it goes on for, in percent; None where nothing is predicted."""
@@ -150,21 +156,21 @@ class Predict:
             return answer
         rounds = (len(runs) - len(self.check) * self.rounds) // len(self.measured)
         is_sure = half_pct <= self.until.pct
-        line = sureness_sentence(self.until, half_pct, rounds)
+        line = describe_sureness(self.until, half_pct, rounds)
         return replace(answer, is_answered=answer.is_answered and is_sure, headline=(*answer.headline, line))
 
     def _fitted(self, runs: Sequence[RunSummary]) -> Fitted | str:
         """The model that all runs so far make, or why there is none."""
         measured = [run for run in runs if run.request.purpose is Purpose.MEASURE]
         learned = [self._disclosed(run) for run in measured if is_informative(run)]
-        is_whole = not any(request.purpose is Purpose.MEASURE for request in missing(self.requests(), runs))
-        why = why_not_learnable(measured, learned) if is_whole else "the loads to learn from are not all measured"
-        resource = resource_of(learned)
+        is_whole = not any(request.purpose is Purpose.MEASURE for request in list_missing(self.plan_runs(), runs))
+        why = explain_not_learnable(measured, learned) if is_whole else "the loads to learn from are not all measured"
+        resource = find_resource(learned)
         if why or resource is None:
             return why or "its use of CPU or workers is not known"
         if is_saturated(learned, *resource):
             return "the lowest load already uses nearly all there is. Give smaller ones"
-        return Fitted(learned, fit(learned, self.load, resource), resampled(learned, self.load, resource))
+        return Fitted(learned, fit(learned, self.load, resource), resample_models(learned, self.load, resource))
 
     def _predict(self, runs: Sequence[RunSummary]) -> PredictAnswer:
         """What all runs so far say."""
@@ -181,16 +187,16 @@ class Predict:
             workload=self.workload,
             settings=dict(self.settings),
             load=self.load,
-            is_answered=not missing(self.requests(), runs) and not refuted and not unchecked,
-            measured=tuple(map(measured_point, runs)),
-            model=learned_model(model),
-            scalability=learned_scalability(scalability),
+            is_answered=not list_missing(self.plan_runs(), runs) and not refuted and not unchecked,
+            measured=tuple(map(measure_point, runs)),
+            model=record_model(model),
+            scalability=record_scalability(scalability),
             curve=tuple(curve),
             checks=tuple(checks),
             peak=None if refuted else peak,
             headline=(
-                *headline(self.load, self.rounds, model, peak, checks, refuted),
-                *unchecked_sentences(self._unfit_checks(runs), UNITS[self.load]),
+                *summarize_prediction(self.load, self.rounds, model, peak, checks, refuted),
+                *describe_unchecked(self._unfit_checks(runs), UNITS[self.load]),
             ),
         )
 
@@ -205,9 +211,9 @@ class Predict:
         return counts
 
     def _peak(self, fitted: Fitted) -> PredictedPeak:
-        top = peak(fitted.model, self.limits)
-        others = [peak(each, self.limits) for each in fitted.models]
-        return PredictedPeak(top, *interval_of(top, others, fitted.learned))
+        top = find_peak(fitted.model, self.limits)
+        others = [find_peak(each, self.limits) for each in fitted.models]
+        return PredictedPeak(top, *compute_interval(top, others, fitted.learned))
 
     def _checks(self, runs: Sequence[RunSummary], points: Sequence[PredictedPoint]) -> list[CheckedPoint]:
         """What was measured to check by, beside what is predicted there."""
@@ -215,22 +221,22 @@ class Predict:
         verified = [
             run for run in runs if run.request.purpose is Purpose.VERIFY and run.is_valid and has_metrics(run, CHECKED)
         ]
-        return [checked_point(run, by_load[run.request.load]) for run in verified]
+        return [check_point(run, by_load[run.request.load]) for run in verified]
 
     def _refuted(
         self, runs: Sequence[RunSummary], curve: Sequence[PredictedPoint], top: PredictedPeak
     ) -> Iterator[str]:
         """What contradicts the model, load by load: figures of its checks, their verdicts, and operations in error."""
         unit = UNITS[self.load]
-        if refusing := begins_to_refuse([run for run in runs if run.request.purpose is Purpose.MEASURE]):
+        if refusing := describe_refusals([run for run in runs if run.request.purpose is Purpose.MEASURE]):
             yield f"{refusing} {unit}"
         checks = self._checks(runs, curve)
         for load in self.check:
             verified = [run for run in runs if run.request.purpose is Purpose.VERIFY and run.request.load == load]
             valid = [run for run in verified if run.is_valid]
-            if valid and (why := why_refuted(valid, top)):
+            if valid and (why := explain_refuted(valid, top)):
                 yield f"{why} at {write_value(load)} {unit}"
-            elif load in contradicted_loads(checks, curve):
+            elif load in find_contradicted_loads(checks, curve):
                 yield f"the measurement differs at {write_value(load)} {unit}"
 
     def _disclosed(self, run: RunSummary) -> RunSummary:
@@ -245,14 +251,14 @@ class Predict:
             settings=dict(self.settings),
             load=self.load,
             is_answered=False,
-            measured=tuple(map(measured_point, runs)),
+            measured=tuple(map(measure_point, runs)),
             headline=(f"Nothing can be predicted: {why}.",),
         )
 
     def _drawn(self, model: Model, peak: float) -> list[float]:
         """Loads of the curve: up to the capacity, or to the predicted peak beyond it; those to check by among them."""
         top = max(model.load_of(0.98 * model.centre.capacity), peak)
-        loads = np.linspace(top / STEPS, top, STEPS)
+        loads = np.linspace(top / CURVE_STEPS, top, CURVE_STEPS)
         rounded = np.maximum(1, np.round(loads)) if self.load == "sessions" else loads
         return sorted({*rounded.tolist(), *self._requested_loads})
 
@@ -267,7 +273,7 @@ class Predict:
         others = [(*each.predict(load), each.centre.capacity) for each in models]
 
         def predict(value: float, values: Sequence[float], error: float = 0.0) -> Predicted:
-            return Predicted(value, *interval_of(value, values, learned, error))
+            return Predicted(value, *compute_interval(value, values, learned, error))
 
         return PredictedPoint(
             load=load,
@@ -279,7 +285,7 @@ class Predict:
         )
 
 
-def limits_of(workload: Workload) -> ModelLimits | None:
+def find_limits(workload: Workload) -> ModelLimits | None:
     """The limits of response time, where all operations have the same."""
     limits = [operation.limit for operation in workload.operations.values() if operation.limit is not None]
     if any(isinstance(limit, RateLimit) for limit in limits):
@@ -298,7 +304,7 @@ def make(section: PredictSection, context: StudyContext) -> Predict:
     if len(measured) < 2:
         raise UsageError("A prediction requires at least two measured loads, such as --at 20,40,60.")
     workload = context.workload
-    limits = limits_of(workload)
+    limits = find_limits(workload)
     until, most = section.until, max(section.rounds, section.most_rounds)
     if until is not None and until.pct <= 100 * MODEL_ERROR:
         raise UsageError(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from loadstone.judge.mix import ERROR_SHARE_PCT
-from loadstone.judge.statistics import summary
+from loadstone.judge.statistics import summarize
 from loadstone.study.kinds.predict.answer import CheckedPoint, Predicted, PredictedPeak, PredictedPoint
 from loadstone.study.summary import RunSummary
 
@@ -15,7 +15,7 @@ BEGINS_TO_REFUSE_PCT, MORE_REFUSED = 0.1, 3.0
 model has everybody wait and knows no limit of a queue."""
 
 
-def why_refuted(checks: Sequence[RunSummary], top: PredictedPeak) -> str:
+def explain_refuted(checks: Sequence[RunSummary], top: PredictedPeak) -> str:
     """Why checks at one load contradict the model by their errors or verdicts; empty where they do not."""
     load = checks[0].request.load
     errors_pct = fmean(run.metrics.get("errors", 0.0) for run in checks)
@@ -23,14 +23,14 @@ def why_refuted(checks: Sequence[RunSummary], top: PredictedPeak) -> str:
         return f"{errors_pct:.2g} % of the operations ended in an error"
     failed = [run for run in checks if not run.passed]
     if load < top.load and 2 * len(failed) > len(checks):
-        rules = ", ".join(dict.fromkeys(check.rule for run in failed for check in run.broken()))
+        rules = ", ".join(dict.fromkeys(check.rule for run in failed for check in run.list_broken()))
         return f"{len(failed)} of {len(checks)} checks failed ({rules})"
     if load > top.high and len(checks) > 1 and not failed:
         return f"all {len(checks)} checks passed"
     return ""
 
 
-def begins_to_refuse(measured: Sequence[RunSummary]) -> str:
+def describe_refusals(measured: Sequence[RunSummary]) -> str:
     """From which load on operations end in errors that smaller loads do not have; empty where none do."""
     errors: dict[float, list[float]] = {}
     for run in measured:
@@ -43,7 +43,7 @@ def begins_to_refuse(measured: Sequence[RunSummary]) -> str:
     return "" if first is None else f"{means[first]:.2g} % of the operations ended in an error at {first:g}"
 
 
-def contradicted_loads(checks: Sequence[CheckedPoint], curve: Sequence[PredictedPoint]) -> set[float]:
+def find_contradicted_loads(checks: Sequence[CheckedPoint], curve: Sequence[PredictedPoint]) -> set[float]:
     """The loads at which measured figures contradict the model."""
     loads = set()
     for point in curve:
@@ -58,7 +58,7 @@ def contradicted_loads(checks: Sequence[CheckedPoint], curve: Sequence[Predicted
 
 def _contradicts(measured: Sequence[float], prediction: Predicted) -> bool:
     """Whether a mean lies outside of its prediction's interval, by more than its own scatter, and far from it."""
-    measurement = summary(measured)
+    measurement = summarize(measured)
     half = 0.0 if measurement.high is None else measurement.high - measurement.mean
     is_far = abs(prediction.value / measurement.mean - 1) > CONTRADICTED_PCT / 100
     return is_far and not prediction.low - half <= measurement.mean <= prediction.high + half

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from loadstone.model.reading import Flag, refusing
+from loadstone.model.reading import Flag, validate_by
 from loadstone.study.kind import StudySection
 from loadstone.study.parameters import LoadKind, Point, Points
 from loadstone.study.until import Until, read_until
@@ -40,7 +40,7 @@ class PredictSection(StudySection):
         default=3, description="number of runs at each load, 1 or more"
     )
     until: Annotated[
-        Annotated[Until, refusing(partial(read_until, names=PREDICTED_FIGURES))] | None,
+        Annotated[Until, validate_by(partial(read_until, names=PREDICTED_FIGURES))] | None,
         Flag(
             "Precision of the prediction at which to stop adding runs, such as 'mean +-10%'.", metavar="FIGURE +-PCT%"
         ),

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from loadstone.model.numbers import supported
+from loadstone.model.numbers import format_supported
 from loadstone.study.kinds.predict.answer import CheckedPoint, PredictedPeak
 from loadstone.study.service_model import Model
-from loadstone.study.until import Until, runs_needed
+from loadstone.study.until import Until, estimate_runs_needed
 
 NAMES = {"busy_workers": "a worker", "server_cpu": "a core of the server", "host_cpu": "a core of the machine"}
 UNITS = {"sessions": "sessions", "rate": "arrivals/s"}
@@ -21,7 +21,7 @@ class UnfitChecks:
     reasons: tuple[str, ...]
 
 
-def unchecked_sentences(unfit: Mapping[str, UnfitChecks], unit: str) -> Iterator[str]:
+def describe_unchecked(unfit: Mapping[str, UnfitChecks], unit: str) -> Iterator[str]:
     """The sentences that name checks from which nothing follows."""
     for load, counts in unfit.items():
         why = f" ({counts.reasons[0]})" if counts.reasons else ""
@@ -29,15 +29,15 @@ def unchecked_sentences(unfit: Mapping[str, UnfitChecks], unit: str) -> Iterator
         yield f"{counts.unfit} of {counts.checks} checks at {load} {unit} are invalid{why}: {so}."
 
 
-def sureness_sentence(until: Until, half_pct: float, rounds: int) -> str:
+def describe_sureness(until: Until, half_pct: float, rounds: int) -> str:
     """How sure it is of what it went on for."""
     subject = "The peak" if until.metric == "peak" else "The mean response time"
-    needed = runs_needed(rounds, half_pct, until.pct)
+    needed = estimate_runs_needed(rounds, half_pct, until.pct)
     came = "asked for" if half_pct <= until.pct else f"would take about {needed} rounds of such scatter"
     return f"{subject} is predicted within +- {half_pct:.2g} %, from {rounds} rounds; {until.pct:g} % {came}."
 
 
-def headline(
+def summarize_prediction(
     load: str,
     rounds: int,
     model: Model,
@@ -49,7 +49,7 @@ def headline(
     unit = UNITS[load]
     centre = model.centre
     half = (top.high - top.low) / 2
-    peak, low, high = (supported(value, half) for value in (top.load, top.low, top.high))
+    peak, low, high = (format_supported(value, half) for value in (top.load, top.low, top.high))
     interval = f"{low} to {high}" if rounds > 1 else "without an interval: one run a load"
     yield (
         f"An operation takes {1000 * centre.demand_s:.3g} ms of {NAMES[model.resource]}; with {centre.workers:g} of "

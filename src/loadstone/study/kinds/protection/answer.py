@@ -6,8 +6,8 @@ Pure. A is the machine alone, B the same machine protected.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from loadstone.model.numbers import chance, signed_percent
-from loadstone.platforms.pair.sizing import LogBandwidth, log_bandwidth
+from loadstone.model.numbers import format_chance, format_signed_percent
+from loadstone.platforms.pair.sizing import LogBandwidth, compute_log_bandwidth
 from loadstone.study.difference import LEAST_PAIRS, ComparedMetric, compare_metric
 from loadstone.study.question import Answer
 from loadstone.study.run_figures import MachineTraffic, OperationTimes, PairLog, ProcessUse, compute_mean
@@ -75,7 +75,7 @@ def answer_of(workload: str, pairs: RunPairs, left_out: int, is_whole: bool) -> 
 
 def _predicted(traffic: MachineTraffic) -> LogBandwidth:
     frame_bytes = traffic.frame_bytes or USUAL_FRAME_BYTES
-    return log_bandwidth(traffic.logged_mbytes_per_s, traffic.received_mbit_per_s, frame_bytes, LINK_MBIT_PER_S)
+    return compute_log_bandwidth(traffic.logged_mbytes_per_s, traffic.received_mbit_per_s, frame_bytes, LINK_MBIT_PER_S)
 
 
 def _both_times(alone: Sequence[RunSummary], protected: Sequence[RunSummary]) -> dict[str, BothTimes]:
@@ -154,6 +154,7 @@ def _throughput_sentence(throughput: ComparedMetric | None) -> str:
     text = f"Protected throughput is {difference.ratio:.3f} of that without protection"
     if difference.low is None or difference.high is None:
         return f"{text} over {difference.pairs} pairs; an interval takes {LEAST_PAIRS} pairs."
-    interval = f"{signed_percent(difference.low)} to {signed_percent(difference.high)} %"
+    interval = f"{format_signed_percent(difference.low)} to {format_signed_percent(difference.high)} %"
     means = "a difference" if difference.is_found else "no difference was found"
-    return f"{text} ({signed_percent(difference.ratio)} %, interval {interval}, {chance(difference.p)}: {means})."
+    change, chance = format_signed_percent(difference.ratio), format_chance(difference.p)
+    return f"{text} ({change} %, interval {interval}, {chance}: {means})."

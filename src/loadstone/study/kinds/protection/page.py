@@ -3,7 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from loadstone.model.numbers import MIB_PER_BYTE, number, rounded, signed_percent, three_digits
+from loadstone.model.numbers import (
+    MIB_PER_BYTE,
+    format_number,
+    format_rounded,
+    format_signed_percent,
+    format_three_digits,
+)
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.plot import DifferencePlot, PairedBarPlot
@@ -58,16 +64,16 @@ def _row(answer: ProtectionAnswer) -> Row:
     return Row(
         [
             answer.workload,
-            number(answer.pairs),
+            format_number(answer.pairs),
             *_ratio_cells(answer.metrics.get("throughput")),
             *(cell for name in ("response_mean", "response_p95") for cell in _times(answer.metrics.get(name))),
-            three_digits(None if log is None else log.log_mbit_per_s),
-            three_digits(None if prediction is None else prediction.rule_mbit_per_s),
-            three_digits(None if prediction is None else prediction.model_mbit_per_s),
-            three_digits(None if traffic is None else traffic.received_mbit_per_s),
-            three_digits(None if traffic is None else traffic.read_mbytes_per_s),
+            format_three_digits(None if log is None else log.log_mbit_per_s),
+            format_three_digits(None if prediction is None else prediction.rule_mbit_per_s),
+            format_three_digits(None if prediction is None else prediction.model_mbit_per_s),
+            format_three_digits(None if traffic is None else traffic.received_mbit_per_s),
+            format_three_digits(None if traffic is None else traffic.read_mbytes_per_s),
             *(
-                three_digits(None if log is None else getattr(log, name))
+                format_three_digits(None if log is None else getattr(log, name))
                 for name in ("lag_ms", "held_ms", "held_p99_ms", "slowed_pct")
             ),
         ]
@@ -82,13 +88,13 @@ def _ratio_cells(metric: ComparedMetric | None) -> list[str | Cell]:
     interval = (
         "" if difference.low is None or difference.high is None else f"{difference.low:.3f} to {difference.high:.3f}"
     )
-    return [f"{difference.ratio:.3f}", interval, Cell(number(difference.p, 3), tone)]
+    return [f"{difference.ratio:.3f}", interval, Cell(format_number(difference.p, 3), tone)]
 
 
 def _times(metric: ComparedMetric | None) -> tuple[str, str]:
     if metric is None:
         return "", ""
-    return three_digits(1000 * metric.a.mean), three_digits(1000 * metric.b.mean)
+    return format_three_digits(1000 * metric.a.mean), format_three_digits(1000 * metric.b.mean)
 
 
 def _difference_row(answer: ProtectionAnswer) -> dict[str, Any]:
@@ -127,7 +133,7 @@ def _metric_figure(name: str, metric: ComparedMetric) -> Figure:
         for side, values in ((ALONE_TITLE, metric.a), (PROTECTED_TITLE, metric.b))
     ]
     difference = metric.difference
-    change = "" if difference is None else f" Change: {signed_percent(difference.ratio)} %."
+    change = "" if difference is None else f" Change: {format_signed_percent(difference.ratio)} %."
     caption = f"Means over the runs with intervals.{change}"
     return Figure(METRICS[name].plot_title, caption, PairedBarPlot(METRICS[name].axis_title, rows))
 
@@ -152,20 +158,20 @@ def _operation_columns() -> list[Column]:
 
 def _operation_row(name: str, both: BothTimes) -> Row:
     sides = (both.alone, both.protected)
-    per_s = [rounded(None if side is None else side.per_s) for side in sides]
+    per_s = [format_rounded(None if side is None else side.per_s) for side in sides]
     mean_ms = [_ms(None if side is None else side.mean_s) for side in sides]
     p95_ms = [_ms(None if side is None else side.p95_s) for side in sides]
     return Row([name, *per_s, *mean_ms, *p95_ms])
 
 
 def _ms(seconds: float | None) -> str:
-    return three_digits(None if seconds is None else 1000 * seconds)
+    return format_three_digits(None if seconds is None else 1000 * seconds)
 
 
 def _kind_rows(log: PairLog) -> Iterator[Row]:
     for kind, rate in log.mbit_per_s_by_kind.items():
         share = rate / log.log_mbit_per_s if log.log_mbit_per_s else None
-        yield Row([kind, three_digits(rate), number(None if share is None else 100 * share, 1)])
+        yield Row([kind, format_three_digits(rate), format_number(None if share is None else 100 * share, 1)])
 
 
 def _process_columns() -> list[Column]:
@@ -177,6 +183,6 @@ def _process_rows(answer: ProtectionAnswer) -> Iterator[Row]:
     sides: tuple[Mapping[str, ProcessUse], ...] = (answer.processes_alone, answer.processes)
     for name in dict.fromkeys(name for side in sides for name in side):
         uses = [side.get(name) for side in sides]
-        cores = [rounded(None if use is None else use.cores) for use in uses]
-        memory = [number(None if use is None else use.resident_bytes * MIB_PER_BYTE) for use in uses]
+        cores = [format_rounded(None if use is None else use.cores) for use in uses]
+        memory = [format_number(None if use is None else use.resident_bytes * MIB_PER_BYTE) for use in uses]
         yield Row([name, *cores, *memory])

@@ -8,7 +8,7 @@ from loadstone.study.kind import StudyContext
 from loadstone.study.kinds.protection.answer import ProtectionAnswer, answer_of
 from loadstone.study.kinds.protection.section import ProtectionSection
 from loadstone.study.parameters import RunSettings
-from loadstone.study.question import first_missing, key_of, missing
+from loadstone.study.question import find_first_missing, format_key, list_missing
 from loadstone.study.sides import order_sides
 from loadstone.study.summary import ComparedSide, RunRequest, RunSummary
 
@@ -26,7 +26,7 @@ class Protection:
     workload: str
     pairs: int
 
-    def requests(self) -> list[RunRequest]:
+    def plan_runs(self) -> list[RunRequest]:
         """All its runs where every pair is valid, in order."""
         return list(self._requests(self.pairs))
 
@@ -37,16 +37,16 @@ class Protection:
             for side in order_sides(pair):
                 settings: RunSettings = {"platform": "pair", "machine.protected": PROTECTED_SETTING[side]}
                 label = "protected" if side is ComparedSide.B else "alone"
-                yield RunRequest(key_of(place + 1, self.workload, label), self.workload, settings, place, side=side)
+                yield RunRequest(format_key(place + 1, self.workload, label), self.workload, settings, place, side=side)
                 place += 1
 
-    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+    def plan_next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run that is missing."""
-        return first_missing(self._wanted(runs), runs)
+        return find_first_missing(self._wanted(runs), runs)
 
-    def left(self, runs: Sequence[RunSummary]) -> int:
+    def estimate_left(self, runs: Sequence[RunSummary]) -> int:
         """Runs that are missing."""
-        return len(missing(self._wanted(runs), runs))
+        return len(list_missing(self._wanted(runs), runs))
 
     def _wanted(self, runs: Sequence[RunSummary]) -> list[RunRequest]:
         """A further pair takes the place of each with an invalid run, up to twice as many pairs."""
@@ -66,7 +66,7 @@ class Protection:
         """Returns what protection cost in valid pairs of runs."""
         pairs = self._played(runs)
         valid = [pair for pair in pairs if is_valid(pair)]
-        is_whole = not self.left(runs) and len(valid) >= min(self.pairs, LEAST_PAIRS)
+        is_whole = not self.estimate_left(runs) and len(valid) >= min(self.pairs, LEAST_PAIRS)
         return answer_of(self.workload, valid, left_out=len(pairs) - len(valid), is_whole=is_whole)
 
 

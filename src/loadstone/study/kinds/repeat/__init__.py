@@ -3,7 +3,7 @@
 from loadstone.study.baseline.valid_runs import LEAST_VALID, conclude_series
 from loadstone.study.kind import StudyKind
 from loadstone.study.kinds.repeat.answer import RepeatAnswer
-from loadstone.study.kinds.repeat.page import blocks
+from loadstone.study.kinds.repeat.page import render_blocks
 from loadstone.study.kinds.repeat.question import make
 from loadstone.study.kinds.repeat.section import RepeatSection
 
@@ -21,7 +21,7 @@ KIND = StudyKind(
     section=RepeatSection,
     answer=RepeatAnswer,
     make=make,
-    blocks=blocks,
+    blocks=render_blocks,
     runs_to_judge=LEAST_VALID,
     conclusion=conclude_series,
     rank=1,

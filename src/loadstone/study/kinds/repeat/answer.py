@@ -3,15 +3,22 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from loadstone.judge.statistics import CONFIDENCE_LEVEL, drift, heavy_outlier, holm, least_for_drift, summary
-from loadstone.model.numbers import supported
+from loadstone.judge.statistics import (
+    CONFIDENCE_LEVEL,
+    compute_drift_p,
+    compute_least_for_drift,
+    correct_by_holm,
+    find_heavy_outlier,
+    summarize,
+)
+from loadstone.model.numbers import format_supported
 from loadstone.study.metrics import METRICS
 from loadstone.study.question import Answer, count_verdicts
 from loadstone.study.settings import StoredSettings
 from loadstone.study.summary import RunSummary
-from loadstone.study.until import Until, runs_needed
+from loadstone.study.until import Until, estimate_runs_needed
 
-FEWEST_LOOKS = 10
+FEWEST_REPEATS = 10
 """Runs after which it first looks whether a figure is sure."""
 SURE_AT_ONCE = 3.0
 """By what factor the interval must be narrower than asked to end a study before that."""
@@ -59,7 +66,7 @@ class RepeatAnswer(Answer):
     metrics: Mapping[str, Series] = field(default_factory=dict)
 
 
-def widened(metric: Series) -> Series:
+def widen_series(metric: Series) -> Series:
     """The series with an interval for a study that ends where the interval is narrow."""
     if metric.low is None or metric.high is None:
         return metric
@@ -71,10 +78,10 @@ def is_sure(until: Until, metric: Series | None) -> bool:
     """Whether the figure is as sure as asked for; of few runs only where it is much surer."""
     if metric is None or metric.half_pct is None:
         return False
-    return metric.half_pct * (1.0 if metric.count >= FEWEST_LOOKS else SURE_AT_ONCE) <= until.pct
+    return metric.half_pct * (1.0 if metric.count >= FEWEST_REPEATS else SURE_AT_ONCE) <= until.pct
 
 
-def sureness_sentence(until: Until | None, metrics: Mapping[str, Series], runs: Sequence[RunSummary]) -> Iterator[str]:
+def describe_sureness(until: Until | None, metrics: Mapping[str, Series], runs: Sequence[RunSummary]) -> Iterator[str]:
     """How sure the figure is that the study goes on for, or why it cannot be measured."""
     if until is None or len(runs) < 2:
         return
@@ -86,16 +93,16 @@ def sureness_sentence(until: Until | None, metrics: Mapping[str, Series], runs: 
         )
         return
     half_pct, unit = metric.half_pct, METRICS[until.metric].unit
-    mean = f"{supported(metric.mean, abs(metric.mean) * half_pct / 100)} {unit}".rstrip()
+    mean = f"{format_supported(metric.mean, abs(metric.mean) * half_pct / 100)} {unit}".rstrip()
     line = f"The {title} is {mean} +- {half_pct:.2g} % over {metric.count} runs"
     if is_sure(until, metric):
         yield f"{line}, {until.pct:g} % asked for."
         return
-    needed = runs_needed(metric.count, half_pct, until.pct)
+    needed = estimate_runs_needed(metric.count, half_pct, until.pct)
     yield f"{line}; {until.pct:g} % would take about {needed} runs of such scatter."
 
 
-def series(runs: Sequence[RunSummary]) -> dict[str, Series]:
+def collect_series(runs: Sequence[RunSummary]) -> dict[str, Series]:
     """Every metric that all runs have: its values in order, summary, drift and outliers.
 
     Runs that were not fit to be judged say nothing and are left out.
@@ -103,14 +110,14 @@ def series(runs: Sequence[RunSummary]) -> dict[str, Series]:
     valid = [run for run in runs if run.is_valid]
     known = {name: tuple(run.metrics[name] for run in valid if name in run.metrics) for name in METRICS}
     complete = {name: values for name, values in known.items() if valid and len(values) == len(valid)}
-    trends = _corrected({name: drift(values) for name, values in complete.items()})
-    if len(valid) < least_for_drift(len(complete)):
+    trends = _corrected({name: compute_drift_p(values) for name, values in complete.items()})
+    if len(valid) < compute_least_for_drift(len(complete)):
         trends = {}
-    far = {name: outlier for name, values in complete.items() if (outlier := heavy_outlier(values)) is not None}
+    far = {name: outlier for name, values in complete.items() if (outlier := find_heavy_outlier(values)) is not None}
     chances = _corrected({name: p for name, (_, p) in far.items()})
     series: dict[str, Series] = {}
     for name, values in complete.items():
-        summed = summary(values)
+        summed = summarize(values)
         places = [far[name][0]] if chances.get(name, 1.0) <= 1 - CONFIDENCE_LEVEL else []
         named = tuple(Outlier(valid[place].folder, values[place]) for place in places)
         spread = summed.spread_pct
@@ -121,10 +128,10 @@ def series(runs: Sequence[RunSummary]) -> dict[str, Series]:
 def _corrected(chances: Mapping[str, float | None]) -> dict[str, float]:
     """p-values corrected for having been asked together."""
     tested = {name: p for name, p in chances.items() if p is not None}
-    return dict(zip(tested, holm(list(tested.values())), strict=True))
+    return dict(zip(tested, correct_by_holm(list(tested.values())), strict=True))
 
 
-def headline(runs: Sequence[RunSummary], metrics: Mapping[str, Series]) -> Iterator[str]:
+def summarize_runs(runs: Sequence[RunSummary], metrics: Mapping[str, Series]) -> Iterator[str]:
     """How the runs came out, then drift, runs that were left out, and outliers."""
     counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(runs).items() if count)
     yield f"{len(runs)} runs: {counts}." if runs else "No run was made yet."
@@ -139,8 +146,8 @@ def headline(runs: Sequence[RunSummary], metrics: Mapping[str, Series]) -> Itera
     valid = sum(run.is_valid for run in runs)
     if valid < len(runs):
         yield f"{len(runs) - valid} invalid runs left out of every figure: nothing follows from them."
-    if 2 <= valid < least_for_drift(len(metrics)):
-        yield f"{valid} runs are too few to find a drift; it takes {least_for_drift(len(metrics))}."
+    if 2 <= valid < compute_least_for_drift(len(metrics)):
+        yield f"{valid} runs are too few to find a drift; it takes {compute_least_for_drift(len(metrics))}."
     named = sum(len(metric.outliers) for metric in metrics.values())
     if named:
         yield f"{named} outlying value{'s' * (named != 1)}, named in the report and kept in every figure."

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from loadstone.judge.statistics import CONFIDENCE_LEVEL
-from loadstone.model.numbers import chance, number, rounded
+from loadstone.model.numbers import format_chance, format_number, format_rounded
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
 from loadstone.page.plot import Plot
@@ -23,7 +23,7 @@ NOTE = (
 )
 
 
-def blocks(answer: RepeatAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+def render_blocks(answer: RepeatAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
     """Each metric in order of time, and a table of all of them."""
     numbers = [number for number, run in enumerate(runs, start=1) if run.is_valid]
     drawn = (name for name in DRAWN if name in answer.metrics)
@@ -42,14 +42,16 @@ def _figure(name: str, series: Series, numbers: Sequence[int]) -> Figure:
     if series.low is not None:
         bands = [{"x": place, "low": max(0.0, series.low), "high": series.high} for place in (places[0], places[-1])]
     plot = Plot("run", METRICS[name].axis_title, lines=rows, points=rows, bands=bands, from_zero=False)
-    drifted = f" Drift: {chance(series.drift_p, 2)}." if series.drift_p is not None else ""
+    drifted = f" Drift: {format_chance(series.drift_p, 2)}." if series.drift_p is not None else ""
     return Figure(METRICS[name].plot_title, f"In order of time; shaded: the interval of the mean.{drifted}", plot)
 
 
 def _row(name: str, series: Series) -> Row:
-    interval = "" if series.low is None else f"{rounded(max(0.0, series.low))} to {rounded(series.high)}"
+    interval = "" if series.low is None else f"{format_rounded(max(0.0, series.low))} to {format_rounded(series.high)}"
     drifts = series.drift_p is not None and series.drift_p <= 1 - CONFIDENCE_LEVEL
-    far = "; ".join(f"{rounded(outlier.value)} in {outlier.run}" for outlier in series.outliers)
-    drift_p = Cell(number(series.drift_p, 2), Tone.INVALID if drifts else Tone.PLAIN)
-    spread = number(series.spread_pct, 2)
-    return Row([name.replace("_", " "), rounded(series.mean), interval, rounded(series.sd), spread, drift_p, far])
+    far = "; ".join(f"{format_rounded(outlier.value)} in {outlier.run}" for outlier in series.outliers)
+    drift_p = Cell(format_number(series.drift_p, 2), Tone.INVALID if drifts else Tone.PLAIN)
+    spread = format_number(series.spread_pct, 2)
+    return Row(
+        [name.replace("_", " "), format_rounded(series.mean), interval, format_rounded(series.sd), spread, drift_p, far]
+    )

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 
 from loadstone.study.kind import StudyContext
 from loadstone.study.kinds.repeat.answer import (
-    FEWEST_LOOKS,
+    FEWEST_REPEATS,
     RepeatAnswer,
     Series,
-    headline,
+    collect_series,
+    describe_sureness,
     is_sure,
-    series,
-    sureness_sentence,
-    widened,
+    summarize_runs,
+    widen_series,
 )
-from loadstone.study.kinds.repeat.section import MOST_RUNS, RepeatSection
+from loadstone.study.kinds.repeat.section import MOST_REPEATS, RepeatSection
 from loadstone.study.parameters import RunSettings
-from loadstone.study.question import count_verdicts, first_missing, key_of
+from loadstone.study.question import count_verdicts, find_first_missing, format_key
 from loadstone.study.summary import RunRequest, RunSummary
-from loadstone.study.until import Until, looks, runs_needed
+from loadstone.study.until import Until, estimate_runs_needed, list_looks
 
 
 @dataclass(frozen=True)
@@ -30,21 +30,21 @@ class Repeat:
     runs: int
     until: Until | None = None
     """Where it goes on until a figure is so sure."""
-    most_runs: int = MOST_RUNS
+    most_runs: int = MOST_REPEATS
 
-    def requests(self) -> list[RunRequest]:
+    def plan_runs(self) -> list[RunRequest]:
         """The runs that are made in any case."""
         return [self._request(number) for number in range(1, self.runs + 1)]
 
     def _request(self, number: int) -> RunRequest:
-        return RunRequest(key_of(number, self.workload, ""), self.workload, self.settings, number - 1)
+        return RunRequest(format_key(number, self.workload, ""), self.workload, self.settings, number - 1)
 
-    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+    def plan_next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run that is missing."""
-        missing = first_missing(self.requests(), runs)
+        missing = find_first_missing(self.plan_runs(), runs)
         return missing or (self._request(len(runs) + 1) if self._more(runs) else None)
 
-    def left(self, runs: Sequence[RunSummary]) -> int:
+    def estimate_left(self, runs: Sequence[RunSummary]) -> int:
         """Runs that are missing, as far as can be said."""
         return max(0, self.runs - len(runs)) + self._more(runs)
 
@@ -58,20 +58,20 @@ class Repeat:
         metric = self._series(runs).get(self.until.metric)
         if metric is None or metric.half_pct is None or is_sure(self.until, metric):
             return 0
-        needed = max(len(runs) + 1, runs_needed(metric.count, metric.half_pct, self.until.pct))
+        needed = max(len(runs) + 1, estimate_runs_needed(metric.count, metric.half_pct, self.until.pct))
         due = next((planned for planned in self._looks if planned >= needed), self.most_runs)
         return max(0, due - len(runs))
 
     @property
     def _looks(self) -> list[int]:
         """After how many runs it looks whether the figure is sure."""
-        return looks(max(self.runs, FEWEST_LOOKS), self.most_runs)
+        return list_looks(max(self.runs, FEWEST_REPEATS), self.most_runs)
 
     def _series(self, runs: Sequence[RunSummary]) -> dict[str, Series]:
         """Every metric over the series; the one that it goes on for with an interval for having been looked at."""
-        metrics = series(runs)
+        metrics = collect_series(runs)
         if self.until is not None and self.until.metric in metrics:
-            metrics[self.until.metric] = widened(metrics[self.until.metric])
+            metrics[self.until.metric] = widen_series(metrics[self.until.metric])
         return metrics
 
     def answer(self, runs: Sequence[RunSummary]) -> RepeatAnswer:
@@ -85,7 +85,7 @@ class Repeat:
             is_answered=len(runs) >= self.runs and any(run.is_valid for run in runs) and sure,
             verdicts=count_verdicts(runs),
             metrics=metrics,
-            headline=(*headline(runs, metrics), *sureness_sentence(self.until, metrics, runs)),
+            headline=(*summarize_runs(runs, metrics), *describe_sureness(self.until, metrics, runs)),
         )
 
 

@@ -1,8 +1,8 @@
 """`search`: the largest load that passes every rule. Pure."""
 
 from loadstone.study.kind import StudyKind
-from loadstone.study.kinds.search.answer import index
-from loadstone.study.kinds.search.page import blocks
+from loadstone.study.kinds.search.answer import compute_index
+from loadstone.study.kinds.search.page import render_blocks
 from loadstone.study.kinds.search.question import make
 from loadstone.study.kinds.search.section import SearchSection
 from loadstone.study.search.answer import SearchAnswer
@@ -18,8 +18,8 @@ KIND = StudyKind(
     section=SearchSection,
     answer=SearchAnswer,
     make=make,
-    blocks=blocks,
+    blocks=render_blocks,
     instead_of_load="Use --start for the first load.",
-    index=index,
+    index=compute_index,
     rank=2,
 )

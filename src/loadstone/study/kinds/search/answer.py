@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from loadstone.judge.score import web_index
+from loadstone.judge.score import compute_web_index
 from loadstone.study.search.answer import SearchAnswer
 
 
-def index(answers: Sequence[SearchAnswer]) -> float | None:
+def compute_index(answers: Sequence[SearchAnswer]) -> float | None:
     """The web index of the peaks, where they are numbers of sessions."""
-    return web_index(
+    return compute_web_index(
         {answer.workload: round(answer.peak) for answer in answers if answer.peak and answer.load == "sessions"}
     )

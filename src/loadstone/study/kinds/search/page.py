@@ -3,16 +3,16 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from loadstone.model.numbers import ends, rounded, shown
+from loadstone.model.numbers import format_ends, format_places, format_rounded
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Fold, Gallery, Paragraph, Row, Table, Tone
-from loadstone.study.curves import AXIS, common_verdict, over_load
+from loadstone.study.curves import AXIS, conclude_common, draw_over_load
 from loadstone.study.search.answer import SearchAnswer, SearchedLoad
 from loadstone.study.summary import RunSummary
 
-BEYOND = 1.5
+DRAWN_BEYOND_PEAK = 1.5
 """Loads up to so many times the peak are drawn; all are in the table."""
-SHOWN = (
+SEARCH_METRICS_SHOWN = (
     ("throughput", "operations/s", 1),
     ("response_p95", "p95, s", None),
     ("response_p99", "p99, s", None),
@@ -26,15 +26,17 @@ SHOWN = (
 """Metrics of the table, with their titles and digits."""
 
 
-def blocks(answer: SearchAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+def render_blocks(answer: SearchAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
     """The curves over load, every load that was tried, and every rule on the way."""
-    verdicts = {load.at: common_verdict([run.verdict for run in load.runs]) for load in answer.loads}
+    verdicts = {load.at: conclude_common([run.verdict for run in load.runs]) for load in answer.loads}
     marks = [{"x": answer.peak, "label": "peak"}] if answer.peak is not None else []
-    far = BEYOND * answer.peak if answer.peak is not None else math.inf  # what lies far beyond flattens the rest
+    far = (
+        DRAWN_BEYOND_PEAK * answer.peak if answer.peak is not None else math.inf
+    )  # what lies far beyond flattens the rest
     points = [(load.at, _means(load)) for load in answer.loads if load.at <= far]
-    yield Gallery(list(over_load(points, AXIS[answer.load], workload, marks, verdicts)))
+    yield Gallery(list(draw_over_load(points, AXIS[answer.load], workload, marks, verdicts)))
     text = [Column("standing", ColumnKind.TEXT), Column("runs", ColumnKind.TEXT)]
-    columns = [Column(answer.load), *text, *(Column(title) for _, title, _ in SHOWN)]
+    columns = [Column(answer.load), *text, *(Column(title) for _, title, _ in SEARCH_METRICS_SHOWN)]
     yield Table([*columns, Column("broken rules", ColumnKind.LONG)], [_row(answer, load) for load in answer.loads])
     yield Paragraph(_note(answer), Tone.QUIET)
     yield Fold("Every rule on the way", [_rules(answer)])
@@ -48,9 +50,9 @@ def _row(answer: SearchAnswer, load: SearchedLoad) -> Row:
     is_peak = load.at == answer.peak
     runs = ", ".join(f"{run.verdict} ({run.purpose})" for run in load.runs)
     means = _means(load)
-    metrics = [shown(means.get(name), digits) for name, _, digits in SHOWN]
-    tone = Tone(common_verdict([run.verdict for run in load.runs]).value)
-    name = f"{rounded(load.at)}{' (peak)' * is_peak}"
+    metrics = [format_places(means.get(name), digits) for name, _, digits in SEARCH_METRICS_SHOWN]
+    tone = Tone(conclude_common([run.verdict for run in load.runs]).value)
+    name = f"{format_rounded(load.at)}{' (peak)' * is_peak}"
     return Row([name, load.standing, Cell(runs, tone), *metrics, ", ".join(load.broken)], is_total=is_peak)
 
 
@@ -58,22 +60,26 @@ def _note(answer: SearchAnswer) -> str:
     text = (
         "A load passes when most of its runs do. The failure above the peak occurred at least twice, or was the "
         f"driver's. The peak is verified when {answer.verify} new runs at it all pass. Narrowed to "
-        f"{rounded(100 * answer.width)} %."
+        f"{format_rounded(100 * answer.width)} %."
     )
     if answer.interval is None:
         return text
-    low, high = ends(answer.interval)
+    low, high = format_ends(answer.interval)
     return f"{text} The interval says where a repetition of this search would find its peak: {low} to {high}."
 
 
 def _rules(answer: SearchAnswer) -> Table:
-    columns = [Column("rule"), *(Column(rounded(load.at)) for load in answer.loads), Column("limit", ColumnKind.TEXT)]
+    columns = [
+        Column("rule"),
+        *(Column(format_rounded(load.at)) for load in answer.loads),
+        Column("limit", ColumnKind.TEXT),
+    ]
     rows = []
     for rule in answer.loads[0].rules if answer.loads else ():
         cells: list[str | Cell] = [rule.rule]
         for load in answer.loads:
             check = next((check for check in load.rules if check.id is rule.id), None)
             tone = Tone.BROKEN if rule.rule in load.broken else Tone.PLAIN
-            cells.append(Cell(rounded(check.figure) if check else "", tone))
-        rows.append(Row([*cells, f"{rule.bound} {rounded(rule.limit)} {rule.unit}"]))
+            cells.append(Cell(format_rounded(check.figure) if check else "", tone))
+        rows.append(Row([*cells, f"{rule.bound} {format_rounded(rule.limit)} {rule.unit}"]))
     return Table(columns, rows)

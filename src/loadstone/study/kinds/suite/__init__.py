@@ -4,7 +4,7 @@ more cores? Pure.
 
 from loadstone.study.kind import StudyKind
 from loadstone.study.kinds.suite.answer import SuiteAnswer
-from loadstone.study.kinds.suite.page import blocks
+from loadstone.study.kinds.suite.page import render_blocks
 from loadstone.study.kinds.suite.question import make
 from loadstone.study.kinds.suite.section import SuiteSection
 
@@ -19,7 +19,7 @@ KIND = StudyKind(
     section=SuiteSection,
     answer=SuiteAnswer,
     make=make,
-    blocks=blocks,
+    blocks=render_blocks,
     instead_of_load="Use --clients and --doublings for the number of clients.",
     learns_from_invalid=True,
     decides={"service": "--server", "mechanism": "the workload's name"},

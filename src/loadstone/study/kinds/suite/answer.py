@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from loadstone.judge.statistics import CONFIDENCE_LEVEL, holm, least_for_unpaired, unpaired
+from loadstone.judge.statistics import CONFIDENCE_LEVEL, compute_least_for_unpaired, compute_unpaired_p, correct_by_holm
 from loadstone.model.service import Mechanism, Tuning
 from loadstone.study.kinds.suite.cells import CellResult
-from loadstone.study.kinds.suite.published import FASTER, published_ratio, published_tls_cost
+from loadstone.study.kinds.suite.published import FASTER, compute_published_ratio, compute_published_tls_cost
 from loadstone.study.question import Answer
 
 
@@ -53,24 +53,24 @@ class SuiteAnswer(Answer):
     """Cells there are to be."""
 
 
-def tls_costs(cells: Sequence[CellResult]) -> Iterator[Ratio]:
+def compute_tls_costs(cells: Sequence[CellResult]) -> Iterator[Ratio]:
     """What TLS divides throughput by."""
     for over, under in _pairs(cells, lambda cell: None if cell.cell.tls else replace(cell.cell, tls=True)):
-        yield Ratio(over, under, published_tls_cost(over.cell.mechanism))
+        yield Ratio(over, under, compute_published_tls_cost(over.cell.mechanism))
 
 
-def mechanism_ratios(cells: Sequence[CellResult]) -> Iterator[Ratio]:
+def compute_mechanism_ratios(cells: Sequence[CellResult]) -> Iterator[Ratio]:
     """What a mechanism gives by what a slower one does, of pairs that the published tests have."""
     for faster, slower in FASTER:
         for over, under in _pairs(cells, lambda cell, a=faster, b=slower: _other_mechanism(cell, a, b)):
-            yield Ratio(over, under, None if over.cell.tls else published_ratio(faster, slower))
+            yield Ratio(over, under, None if over.cell.tls else compute_published_ratio(faster, slower))
 
 
 def _other_mechanism(cell: CellResult, faster: Mechanism, slower: Mechanism) -> object:
     return replace(cell.cell, mechanism=slower) if cell.cell.mechanism is faster else None
 
 
-def efficiencies(cells: Sequence[CellResult]) -> Iterator[tuple[Ratio, float]]:
+def compute_efficiencies(cells: Sequence[CellResult]) -> Iterator[tuple[Ratio, float]]:
     """Throughput with more cores by that with the fewest; and that by the factor of cores."""
     fewest = min((cell.cell.cores for cell in cells), default=0)
     for over, under in _pairs(
@@ -81,12 +81,12 @@ def efficiencies(cells: Sequence[CellResult]) -> Iterator[tuple[Ratio, float]]:
             yield ratio, ratio.value * fewest / over.cell.cores
 
 
-def tuning_differences(cells: Sequence[CellResult]) -> list[TuningDifference]:
+def compute_tuning_differences(cells: Sequence[CellResult]) -> list[TuningDifference]:
     """Every test as tuned by the same by default; tested where each side has runs enough."""
     ratios = [Ratio(over, under) for over, under in _pairs(cells, _by_default)]
-    least = least_for_unpaired(len(ratios))
+    least = compute_least_for_unpaired(len(ratios))
     tested = [ratio for ratio in ratios if ratio.value is not None and ratio.runs >= least]
-    chances = holm([unpaired(ratio.over.throughput, ratio.under.throughput) for ratio in tested])
+    chances = correct_by_holm([compute_unpaired_p(ratio.over.throughput, ratio.under.throughput) for ratio in tested])
     by_ratio = {id(ratio): p for ratio, p in zip(tested, chances, strict=True)}
     return [TuningDifference(ratio, by_ratio.get(id(ratio))) for ratio in ratios]
 
@@ -105,16 +105,16 @@ def _pairs(cells: Sequence[CellResult], counterpart: object) -> Iterator[tuple[C
             yield cell, partner
 
 
-def contradictions(cells: Sequence[CellResult]) -> Iterator[str]:
+def find_contradictions(cells: Sequence[CellResult]) -> Iterator[str]:
     """Where an order is not that of the published tests, with what may explain it."""
-    for ratio in mechanism_ratios(cells):
+    for ratio in compute_mechanism_ratios(cells):
         if ratio.value is not None and ratio.value < 1:
             over, under = ratio.over.cell, ratio.under.cell
             yield (
                 f"{over.service}, {over.tuning}, {over.cores} cores: {over.mechanism} gives {ratio.value:.2f} times "
                 f"the throughput of {under.mechanism}, but more in the published tests. {_why(ratio)}"
             )
-    for ratio in tls_costs(cells):
+    for ratio in compute_tls_costs(cells):
         if ratio.value is not None and ratio.value < 1:
             cell = ratio.over.cell
             yield (
@@ -142,7 +142,7 @@ def _why(ratio: Ratio) -> str:
     return f"Both used their cores; bottlenecks: {above.bottleneck or 'unknown'} and {below.bottleneck or 'unknown'}."
 
 
-def headline(cells: Sequence[CellResult], wanted: int) -> Iterator[str]:
+def summarize_cells(cells: Sequence[CellResult], wanted: int) -> Iterator[str]:
     """In sentences."""
     yield f"{len(cells)} of {wanted} cells."
     bound = [cell for cell in cells if cell.is_driver_bound]
@@ -158,4 +158,4 @@ def headline(cells: Sequence[CellResult], wanted: int) -> Iterator[str]:
     best = max((cell for cell in cells if cell.is_sound), key=lambda cell: cell.mean or 0, default=None)
     if best is not None:
         yield f"Most: {best.mean:,.0f} operations/s, {best.cell.title}, {best.clients} clients."
-    yield from contradictions(cells)
+    yield from find_contradictions(cells)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from loadstone.model.service import Mechanism, Tuning
-from loadstone.study.bottleneck import common
+from loadstone.study.bottleneck import describe_common
 from loadstone.study.parameters import SettingValue
 from loadstone.study.summary import RunSummary
 
@@ -29,7 +29,7 @@ class SuiteCell:
     tuning: Tuning
     cores: int
 
-    def settings(self, sessions: int) -> dict[str, SettingValue]:
+    def build_settings(self, sessions: int) -> dict[str, SettingValue]:
         """Of a run with so many clients."""
         return {
             "service": self.service,
@@ -52,7 +52,7 @@ class SuiteCell:
 
     def select_runs(self, runs: Sequence[RunSummary]) -> list[RunSummary]:
         """Its runs among all."""
-        mine = self.settings(0)
+        mine = self.build_settings(0)
         names = [name for name in mine if name != "sessions"]
         return [run for run in runs if all(run.request.settings.get(name) == mine[name] for name in names)]
 
@@ -94,7 +94,7 @@ class CellResult:
         return bool(self.throughput) and not self.is_driver_bound and not self.doubts
 
 
-def levels(runs: Sequence[RunSummary]) -> dict[int, list[RunSummary]]:
+def group_by_clients(runs: Sequence[RunSummary]) -> dict[int, list[RunSummary]]:
     """A cell's closed runs by which it was searched, by their clients, in order."""
     by_clients: dict[int, list[RunSummary]] = {}
     for run in sorted((run for run in _closed(runs) if not run.request.seed), key=lambda run: run.request.load):
@@ -102,7 +102,7 @@ def levels(runs: Sequence[RunSummary]) -> dict[int, list[RunSummary]]:
     return by_clients
 
 
-def repeats(runs: Sequence[RunSummary], clients: int) -> list[RunSummary]:
+def select_repeats(runs: Sequence[RunSummary], clients: int) -> list[RunSummary]:
     """The runs made anew with that many clients: the one for which they were chosen is likely to be a lucky one."""
     return [run for run in _closed(runs) if run.request.seed and int(run.request.load) == clients]
 
@@ -111,14 +111,14 @@ def _closed(runs: Sequence[RunSummary]) -> Iterator[RunSummary]:
     return (run for run in runs if "rate" not in run.request.settings)
 
 
-def cpu_share(run: RunSummary, cell: SuiteCell) -> float | None:
+def compute_cpu_share(run: RunSummary, cell: SuiteCell) -> float | None:
     """CPU of the system by its cores; None where it is not known, as of programs that end and are not counted."""
     used = run.metrics.get("server_cpu")
     is_missed = cell.mechanism in CGI_MECHANISMS and run.misses_ended
     return None if used is None or is_missed else used / cell.cores
 
 
-def throughput(runs: Sequence[RunSummary]) -> float:
+def compute_throughput(runs: Sequence[RunSummary]) -> float:
     """The mean; 0 where nothing was answered."""
     return fmean([run.metrics.get("throughput", 0.0) for run in runs]) if runs else 0.0
 
@@ -130,7 +130,7 @@ def is_settled(by_clients: dict[int, list[RunSummary]], cell: SuiteCell) -> bool
         return False
     if _is_broken(ordered[-1]) or _is_flat(ordered):
         return True
-    share = cpu_share(ordered[-1][0], cell)
+    share = compute_cpu_share(ordered[-1][0], cell)
     return len(ordered) > 1 and share is not None and share >= FULL_CPU_SHARE
 
 
@@ -141,23 +141,23 @@ def _is_broken(runs: Sequence[RunSummary]) -> bool:
 
 def _is_flat(ordered: Sequence[Sequence[RunSummary]]) -> bool:
     """Whether the last step brought nothing."""
-    return len(ordered) > 1 and throughput(ordered[-1]) < FLAT * throughput(ordered[-2])
+    return len(ordered) > 1 and compute_throughput(ordered[-1]) < FLAT * compute_throughput(ordered[-2])
 
 
-def best(by_clients: dict[int, list[RunSummary]]) -> int | None:
+def choose_best(by_clients: dict[int, list[RunSummary]]) -> int | None:
     """The clients that gave most."""
-    return max(by_clients, key=lambda clients: throughput(by_clients[clients]), default=None)
+    return max(by_clients, key=lambda clients: compute_throughput(by_clients[clients]), default=None)
 
 
-def result(cell: SuiteCell, runs: Sequence[RunSummary]) -> CellResult | None:
+def conclude_cell(cell: SuiteCell, runs: Sequence[RunSummary]) -> CellResult | None:
     """What a cell came to; None before its first run."""
     cell_runs = cell.select_runs(runs)
-    by_clients = levels(cell_runs)
-    clients = best(by_clients)
+    by_clients = group_by_clients(cell_runs)
+    clients = choose_best(by_clients)
     if clients is None:
         return None
-    taken = repeats(cell_runs, clients) or by_clients[clients]
-    shares = [share for run in taken if (share := cpu_share(run, cell)) is not None]
+    taken = select_repeats(cell_runs, clients) or by_clients[clients]
+    shares = [share for run in taken if (share := compute_cpu_share(run, cell)) is not None]
     times = [run.metrics["response_mean"] for run in taken if "response_mean" in run.metrics]
     opened = [run.metrics["response_mean"] for run in cell_runs if "rate" in run.request.settings if run.is_valid]
     share = fmean(shares) if shares else None
@@ -172,7 +172,7 @@ def result(cell: SuiteCell, runs: Sequence[RunSummary]) -> CellResult | None:
         is_full=(share is not None and share >= FULL_CPU_SHARE) or (_is_flat(ordered) and not _is_broken(ordered[-1])),
         is_driver_bound=any(run.is_driver_bound for run in taken),
         doubts=tuple(dict.fromkeys(doubt for run in taken for doubt in _doubts(run))),
-        bottleneck=common(taken),
+        bottleneck=describe_common(taken),
         open_response_s=fmean(opened) if opened else None,
     )
 

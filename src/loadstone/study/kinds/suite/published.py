@@ -29,7 +29,7 @@ class PublishedTest:
         return tuple(rate * ms / 1000 for rate, ms in zip(self.throughput, self.response_ms, strict=True))
 
 
-PUBLISHED = {
+PUBLISHED_TESTS = {
     (Mechanism.STATIC, False): PublishedTest("6-4", (10365, 19729, 27649), (184, 199, 201)),
     (Mechanism.SERVLET, False): PublishedTest("6-6", (5287, 10492, 15579), (19, 19, 19)),
     (Mechanism.C_CGI, False): PublishedTest("6-8", (892, 1681, 2320), (112, 119, 129)),
@@ -51,12 +51,12 @@ FASTER = (
 """Pairs of mechanisms of which the first gave more there."""
 
 
-def published_ratio(faster: Mechanism, slower: Mechanism) -> float:
+def compute_published_ratio(faster: Mechanism, slower: Mechanism) -> float:
     """Throughput of one mechanism by that of another, with 6 cores, without TLS."""
-    return PUBLISHED[faster, False].throughput[2] / PUBLISHED[slower, False].throughput[2]
+    return PUBLISHED_TESTS[faster, False].throughput[2] / PUBLISHED_TESTS[slower, False].throughput[2]
 
 
-def published_tls_cost(mechanism: Mechanism) -> float | None:
+def compute_published_tls_cost(mechanism: Mechanism) -> float | None:
     """Throughput without TLS by that with it, with 6 cores; None where it was not tested."""
-    with_tls = PUBLISHED.get((mechanism, True))
-    return PUBLISHED[mechanism, False].throughput[2] / with_tls.throughput[2] if with_tls else None
+    with_tls = PUBLISHED_TESTS.get((mechanism, True))
+    return PUBLISHED_TESTS[mechanism, False].throughput[2] / with_tls.throughput[2] if with_tls else None

@@ -8,7 +8,7 @@ from loadstone.model.reading import Flag
 from loadstone.model.service import Tuning
 from loadstone.study.kind import StudySection
 
-CLIENTS = 50
+SUITE_CLIENTS = 50
 """Clients for each core: by Little's law those of seven of the published tables (docs/webserver.md)."""
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
 Cores = Annotated[tuple[Annotated[int, Field(ge=1, le=4096)], ...], Field(min_length=1)]
@@ -38,7 +38,7 @@ class SuiteSection(StudySection):
     ] = Field(default=(Tuning.DEFAULT, Tuning.TUNED), description='a list as ["default", "tuned"]')
     clients: Annotated[
         int, Field(ge=1, le=10_000), Flag("Initial number of clients per core.", kind=int, min=1, max=10_000)
-    ] = Field(default=CLIENTS, description="initial number of clients per core, 1 or more")
+    ] = Field(default=SUITE_CLIENTS, description="initial number of clients per core, 1 or more")
     doublings: Annotated[
         int,
         Field(ge=0, le=10),

@@ -2,7 +2,7 @@
 
 from loadstone.study.kind import StudyKind
 from loadstone.study.kinds.sweep.answer import SweepAnswer
-from loadstone.study.kinds.sweep.page import blocks
+from loadstone.study.kinds.sweep.page import render_blocks
 from loadstone.study.kinds.sweep.question import make
 from loadstone.study.kinds.sweep.section import SweepSection
 
@@ -17,6 +17,6 @@ KIND = StudyKind(
     section=SweepSection,
     answer=SweepAnswer,
     make=make,
-    blocks=blocks,
+    blocks=render_blocks,
     rank=3,
 )

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from loadstone.judge.statistics import Summary, summary
+from loadstone.judge.statistics import Summary, summarize
 from loadstone.study.answers import OperationMeans
-from loadstone.study.bottleneck import common, is_idle
+from loadstone.study.bottleneck import describe_common, is_idle
 from loadstone.study.curves import AXIS
 from loadstone.study.metrics import METRICS
 from loadstone.study.parameters import RunSettings, SettingValue
@@ -13,7 +13,7 @@ from loadstone.study.question import Answer, count_verdicts
 from loadstone.study.settings import StoredSettings, write_settings
 from loadstone.study.summary import RunSummary
 
-MOST_FAILING = 6
+MOST_FAILING_POINTS = 6
 """Points that a headline names."""
 
 
@@ -39,7 +39,7 @@ class SweptPoint:
         assert isinstance(value, int | float), f"{name} is a number"
         return value
 
-    def mean(self, metric: str) -> float | None:
+    def get_mean(self, metric: str) -> float | None:
         """The mean of a metric, where there is one."""
         return self.metrics[metric].mean if metric in self.metrics else None
 
@@ -98,7 +98,7 @@ class SweepAnswer(Answer):
         return next((name for name in self.over if name in AXIS), None)
 
 
-def verdict_sentence(runs: Sequence[RunSummary], points: Sequence[SweptPoint]) -> str:
+def describe_verdicts(runs: Sequence[RunSummary], points: Sequence[SweptPoint]) -> str:
     """How the runs came out, and what broke at points where not all passed."""
     counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(runs).items() if count)
     line = f"{len(runs)} runs at {len(points)} points{': ' if counts else ''}{counts}."
@@ -107,11 +107,11 @@ def verdict_sentence(runs: Sequence[RunSummary], points: Sequence[SweptPoint]) -
         for point in points
         if point.verdicts.get("pass", 0) < point.runs and point.broken
     ]
-    more = f" and {len(failing) - MOST_FAILING} more" if len(failing) > MOST_FAILING else ""
-    return f"{line} Did not pass: {'; '.join(failing[:MOST_FAILING])}{more}." if failing else line
+    more = f" and {len(failing) - MOST_FAILING_POINTS} more" if len(failing) > MOST_FAILING_POINTS else ""
+    return f"{line} Did not pass: {'; '.join(failing[:MOST_FAILING_POINTS])}{more}." if failing else line
 
 
-def answers_by_point(points: Sequence[SweptPoint], runs: Sequence[RunSummary]) -> dict[str, list[OperationMeans]]:
+def group_answers(points: Sequence[SweptPoint], runs: Sequence[RunSummary]) -> dict[str, list[OperationMeans]]:
     """The answers of valid runs at each point."""
     return {
         write_settings(point.at): [run.answers for run in runs if run.is_valid and is_at_point(run, point.at)]
@@ -124,17 +124,17 @@ def is_at_point(run: RunSummary, point: RunSettings) -> bool:
     return all(run.request.settings.get(name) == value for name, value in point.items())
 
 
-def swept_point(point: RunSettings, runs: Sequence[RunSummary]) -> SweptPoint:
+def build_point(point: RunSettings, runs: Sequence[RunSummary]) -> SweptPoint:
     """A point with the means of its valid runs."""
     valid = [run for run in runs if run.is_valid]
     metrics: dict[str, Summary] = {}
     for name in METRICS:
         values = [run.metrics[name] for run in valid if name in run.metrics]
         if values:
-            metrics[name] = summary(values)
-    broken = tuple(sorted({check.rule for run in runs for check in run.broken()}))
+            metrics[name] = summarize(values)
+    broken = tuple(sorted({check.rule for run in runs for check in run.list_broken()}))
     idle = bool(valid) and all(is_idle(run) for run in valid)
-    return SweptPoint(dict(point), len(runs), count_verdicts(runs), broken, metrics, common(valid), idle)
+    return SweptPoint(dict(point), len(runs), count_verdicts(runs), broken, metrics, describe_common(valid), idle)
 
 
 def _groups(points: Sequence[SweptPoint], names: Sequence[str]) -> dict[tuple[SettingValue, ...], list[SweptPoint]]:
@@ -144,19 +144,19 @@ def _groups(points: Sequence[SweptPoint], names: Sequence[str]) -> dict[tuple[Se
     return groups
 
 
-def curves(points: Sequence[SweptPoint], load: str, names: Sequence[str]) -> list[Curve]:
+def build_curves(points: Sequence[SweptPoint], load: str, names: Sequence[str]) -> list[Curve]:
     """For each combination of the other parameters the points in order of load, with knee and largest passing load."""
     shown = []
     for key, group in _groups(points, names).items():
         ordered = sorted(group, key=lambda point: point.read_number(load))
         passing = [point.read_number(load) for point in ordered if point.verdicts.get("pass", 0) == point.runs]
-        times = [(point.read_number(load), point.mean("response_mean")) for point in ordered]
+        times = [(point.read_number(load), point.get_mean("response_mean")) for point in ordered]
         settings = dict(zip(names, key, strict=True))
-        shown.append(Curve(settings, tuple(ordered), knee(times), max(passing, default=None)))
+        shown.append(Curve(settings, tuple(ordered), find_knee(times), max(passing, default=None)))
     return shown
 
 
-def knee(points: Sequence[tuple[float, float | None]]) -> float | None:
+def find_knee(points: Sequence[tuple[float, float | None]]) -> float | None:
     """The load beyond which time grows faster than throughput: where load / response time is largest (Kleinrock's
     power). None when it is largest at an end of the curve, where nothing says that it would not go on growing.
     """
@@ -165,15 +165,15 @@ def knee(points: Sequence[tuple[float, float | None]]) -> float | None:
     return points[best][0] if 0 < best < len(points) - 1 else None
 
 
-def scaling(points: Sequence[SweptPoint], scaled: str, names: Sequence[str]) -> list[Scaling]:
+def compute_scaling(points: Sequence[SweptPoint], scaled: str, names: Sequence[str]) -> list[Scaling]:
     """Throughput over cores, and its efficiency against the fewest: throughput by (throughput there x factor)."""
     shown = []
     for key, group in _groups(points, names).items():
         ordered = sorted(group, key=lambda point: point.read_number(scaled))
-        base, fewest = ordered[0].mean("throughput"), ordered[0].read_number(scaled)
+        base, fewest = ordered[0].get_mean("throughput"), ordered[0].read_number(scaled)
         scaled_points = []
         for point in ordered:
-            cores, throughput = point.read_number(scaled), point.mean("throughput")
+            cores, throughput = point.read_number(scaled), point.get_mean("throughput")
             idle = point.is_idle or ordered[0].is_idle
             efficiency = (throughput or 0) / (base * cores / fewest) if base and not idle else None
             scaled_points.append(ScaledPoint(cores, throughput, efficiency))
@@ -181,28 +181,30 @@ def scaling(points: Sequence[SweptPoint], scaled: str, names: Sequence[str]) -> 
     return shown
 
 
-def settings_suffix(settings: RunSettings) -> str:
+def format_settings_suffix(settings: RunSettings) -> str:
     """Settings as they follow a sentence's subject; empty without any."""
     return f", {write_settings(settings)}" if settings else ""
 
 
-def curve_sentences(curve: Curve, load: str) -> list[str]:
+def describe_curve(curve: Curve, load: str) -> list[str]:
     """Knee and largest passing load of a curve, where it has them."""
     lines = []
     if curve.knee is not None:
         best = next(point for point in curve.points if point.read_number(load) == curve.knee)
         full = f" Bottleneck there: {best.bottleneck}." if best.bottleneck else ""
         lines.append(
-            f"Knee at {load}={curve.knee:g}{settings_suffix(curve.of)}: beyond it time grows faster than load.{full}"
+            f"Knee at {load}={curve.knee:g}{format_settings_suffix(curve.of)}: "
+            f"beyond it time grows faster than load.{full}"
         )
     if curve.largest_passing is not None:
-        lines.append(f"Largest point that passed: {load}={curve.largest_passing:g}{settings_suffix(curve.of)}.")
+        lines.append(f"Largest point that passed: {load}={curve.largest_passing:g}{format_settings_suffix(curve.of)}.")
     return lines
 
 
-def scaling_sentence(scaling: Scaling, name: str) -> str:
+def describe_scaling(scaling: Scaling, name: str) -> str:
     """Efficiency of the most cores against the fewest, or why it is not given."""
     first, last = scaling.points[0], scaling.points[-1]
     idle = "unknown, since the system had idle CPU: use more load"
     efficiency = f"{100 * last.efficiency:.0f} %" if last.efficiency is not None else idle
-    return f"Efficiency at {name}={last.cores:g} against {first.cores:g}{settings_suffix(scaling.of)}: {efficiency}."
+    suffix = format_settings_suffix(scaling.of)
+    return f"Efficiency at {name}={last.cores:g} against {first.cores:g}{suffix}: {efficiency}."

@@ -3,12 +3,19 @@
 from collections.abc import Iterator, Sequence
 
 from loadstone.judge.statistics import Summary
-from loadstone.model.numbers import number, rounded, shown
+from loadstone.model.numbers import format_number, format_places, format_rounded
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.plot import Plot
-from loadstone.study.curves import AXIS, over_load, rows
-from loadstone.study.kinds.sweep.answer import Curve, ScaledPoint, Scaling, SweepAnswer, SweptPoint, settings_suffix
+from loadstone.study.curves import AXIS, draw_over_load, list_curve_rows
+from loadstone.study.kinds.sweep.answer import (
+    Curve,
+    ScaledPoint,
+    Scaling,
+    SweepAnswer,
+    SweptPoint,
+    format_settings_suffix,
+)
 from loadstone.study.metrics import METRICS
 from loadstone.study.settings import write_settings, write_value
 from loadstone.study.summary import RunSummary
@@ -17,7 +24,7 @@ NOTE = (
     "The knee is where load by mean response time is largest (Kleinrock's power); it is marked only where the curve "
     "shows both sides of it."
 )
-SHOWN = (
+SWEEP_METRICS_SHOWN = (
     ("throughput", "operations/s", 1),
     ("response_mean", "mean, s", None),
     ("response_p95", "p95, s", None),
@@ -35,11 +42,11 @@ SWEEP_FIGURES = (
 SCALED = "cores, threads or workers"
 
 
-def blocks(answer: SweepAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+def render_blocks(answer: SweepAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
     """The curves over load or cores, every point, and how throughput scales."""
     yield Gallery(list(_figures(answer, workload)))
     columns = [*map(Column, answer.over), Column("runs"), Column("verdicts", ColumnKind.TEXT)]
-    columns += [*(Column(title) for _, title, _ in SHOWN), Column("CPU an operation, ms")]
+    columns += [*(Column(title) for _, title, _ in SWEEP_METRICS_SHOWN), Column("CPU an operation, ms")]
     columns += [Column("bottleneck", ColumnKind.LONG), Column("broken rules", ColumnKind.LONG)]
     yield Table(columns, [_row(answer, point) for point in answer.points])
     for scaling in answer.scaling:
@@ -52,23 +59,23 @@ def blocks(answer: SweepAnswer, workload: StudiedWorkload, runs: Sequence[RunSum
 
 def _row(answer: SweepAnswer, point: SweptPoint) -> Row:
     verdicts = " ".join(f"{count} {verdict}" for verdict, count in point.verdicts.items() if count)
-    metrics = [_mean_cell(point.metrics.get(name), digits) for name, _, digits in SHOWN]
-    cost = point.mean("server_cpu_per_operation")
+    metrics = [_mean_cell(point.metrics.get(name), digits) for name, _, digits in SWEEP_METRICS_SHOWN]
+    cost = point.get_mean("server_cpu_per_operation")
     settings = [write_value(point.at[name]) for name in answer.over]
-    tail = [number(None if cost is None else 1000 * cost, 3), point.bottleneck, ", ".join(point.broken)]
+    tail = [format_number(None if cost is None else 1000 * cost, 3), point.bottleneck, ", ".join(point.broken)]
     return Row([*settings, str(point.runs), Cell(verdicts, Tone(point.worst)), *metrics, *tail])
 
 
 def _mean_cell(summed: Summary | None, digits: int | None) -> Cell:
     if summed is None:
         return Cell("")
-    aside = "" if summed.low is None else f"{shown(summed.low, digits)} to {shown(summed.high, digits)}"
-    return Cell(shown(summed.mean, digits), aside=aside)
+    aside = "" if summed.low is None else f"{format_places(summed.low, digits)} to {format_places(summed.high, digits)}"
+    return Cell(format_places(summed.mean, digits), aside=aside)
 
 
 def _scaled_row(point: ScaledPoint) -> Row:
     efficiency = None if point.efficiency is None else 100 * point.efficiency
-    return Row([rounded(point.cores), number(point.throughput, 1), number(efficiency, 1)])
+    return Row([format_rounded(point.cores), format_number(point.throughput, 1), format_number(efficiency, 1)])
 
 
 def _figures(answer: SweepAnswer, workload: StudiedWorkload) -> Iterator[Figure]:
@@ -89,7 +96,7 @@ def _over_load(curve: Curve, load: str, workload: StudiedWorkload) -> Iterator[F
     verdicts = {point.read_number(load): point.worst for point in curve.points}
     marked = ((curve.knee, "knee"), (curve.largest_passing, "largest passing"))
     marks = [{"x": load, "label": label} for load, label in marked if load is not None]
-    yield from over_load(points, AXIS[load], workload, marks, verdicts, settings_suffix(curve.of))
+    yield from draw_over_load(points, AXIS[load], workload, marks, verdicts, format_settings_suffix(curve.of))
 
 
 def _means(point: SweptPoint) -> dict[str, float]:
@@ -102,7 +109,7 @@ def _resource_figures(curves: Sequence[Curve], load: str) -> Iterator[Figure]:
         drawn = [
             {
                 "x": point.read_number(load),
-                "y": point.mean(metric),
+                "y": point.get_mean(metric),
                 "series": write_settings(curve.of),
             }
             for curve in curves
@@ -114,7 +121,7 @@ def _resource_figures(curves: Sequence[Curve], load: str) -> Iterator[Figure]:
 
 
 def _scaling_figures(scaling: Scaling) -> Iterator[Figure]:
-    suffix, fewest = settings_suffix(scaling.of), scaling.points[0]
+    suffix, fewest = format_settings_suffix(scaling.of), scaling.points[0]
     drawn = [{"x": point.cores, "y": point.throughput, "series": "measured"} for point in scaling.points]
     ideal = [
         {"x": point.cores, "y": (fewest.throughput or 0) * point.cores / fewest.cores, "series": "in proportion"}
@@ -138,7 +145,7 @@ def _over_parameter(answer: SweepAnswer) -> Iterator[Figure]:
         return
     points = [(point.read_number(name), _means(point)) for point in answer.points]
     for metric in ("throughput", "response_p95", "good", "server_cpu"):
-        drawn = rows(points, ((metric, metric),))
+        drawn = list_curve_rows(points, ((metric, metric),))
         if drawn:
             plot = Plot(name, METRICS[metric].axis_title, points=drawn, from_zero=metric != "good")
             yield Figure(METRICS[metric].plot_title, "", plot)

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from loadstone.model.reading import Flag
-from loadstone.study.grid import Over, names_platform
+from loadstone.study.grid import Over, is_platform_among
 from loadstone.study.kind import StudySection
 from loadstone.study.parameters import has_load
 
@@ -26,4 +26,4 @@ class SweepSection(StudySection):
     @property
     def varies_platform(self) -> bool:
         """Where it is one of the parameters."""
-        return names_platform(self.over)
+        return is_platform_among(self.over)

@@ -4,7 +4,7 @@ closed in on, then a fraction of one more is. Pure.
 
 from loadstone.study.kind import StudyKind
 from loadstone.study.kinds.tiles.answer import TilesAnswer
-from loadstone.study.kinds.tiles.page import blocks
+from loadstone.study.kinds.tiles.page import render_blocks
 from loadstone.study.kinds.tiles.question import make
 from loadstone.study.kinds.tiles.section import TilesSection
 
@@ -15,6 +15,6 @@ KIND = StudyKind(
     section=TilesSection,
     answer=TilesAnswer,
     make=make,
-    blocks=blocks,
+    blocks=render_blocks,
     rank=6,
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from loadstone.model.records.verdict import Verdict
 from loadstone.study.question import Answer
 from loadstone.study.summary import RunSummary
-from loadstone.study.tenths import FULL, tenths_of
+from loadstone.study.tenths import FULL, get_tenths
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class TileTrial:
     def from_run(cls, run: RunSummary) -> "TileTrial":
         """From a run of a search."""
         metrics = run.metrics
-        tenths = tenths_of(run.request)
+        tenths = get_tenths(run.request)
         return cls(tenths, run.verdict, metrics["score"], metrics["tiles_quality"], run.reasons, run.folder)
 
 
@@ -42,7 +42,7 @@ class TilesAnswer(Answer):
         return self.peak is None
 
 
-def why_not_held(trials: Sequence[TileTrial], tenths: int) -> str:
+def explain_not_held(trials: Sequence[TileTrial], tenths: int) -> str:
     """Why a load did not hold, by its last run."""
     last = [trial for trial in trials if trial.tenths == tenths][-1]
     if last.verdict is Verdict.PASS:
@@ -51,7 +51,7 @@ def why_not_held(trials: Sequence[TileTrial], tenths: int) -> str:
     return f"a limit breaks: {reason}" if last.verdict is Verdict.FAIL else f"no run is fit to be judged: {reason}"
 
 
-def tenths_in_words(tenths: int) -> str:
+def describe_tenths(tenths: int) -> str:
     """A load in words."""
     full, part = divmod(tenths, FULL)
     if not part:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from loadstone.judge.score import DISCLAIMER
-from loadstone.model.numbers import number
+from loadstone.model.numbers import format_number
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
 from loadstone.page.plot import Plot
-from loadstone.study.kinds.tiles.answer import TilesAnswer, TileTrial, tenths_in_words
+from loadstone.study.kinds.tiles.answer import TilesAnswer, TileTrial, describe_tenths
 from loadstone.study.summary import RunSummary
 from loadstone.study.tenths import FULL
 
@@ -17,7 +17,7 @@ NOTE = (
 )
 
 
-def blocks(answer: TilesAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+def render_blocks(answer: TilesAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
     """Score by load, and every load that was tried."""
     points = [{"x": trial.tenths / FULL, "y": trial.score, "verdict": trial.verdict.value} for trial in answer.tried]
     if points:
@@ -32,5 +32,5 @@ def blocks(answer: TilesAnswer, workload: StudiedWorkload, runs: Sequence[RunSum
 def _row(place: int, trial: TileTrial) -> Row:
     verdict = Cell(trial.verdict, Tone(trial.verdict.value))
     link = Cell(str(place), link=trial.folder)
-    metrics = [number(trial.score, 2), number(trial.qos_pct, 2)]
-    return Row([link, tenths_in_words(trial.tenths), verdict, *metrics, "; ".join(trial.reasons)])
+    metrics = [format_number(trial.score, 2), format_number(trial.qos_pct, 2)]
+    return Row([link, describe_tenths(trial.tenths), verdict, *metrics, "; ".join(trial.reasons)])

@@ -7,12 +7,12 @@ from typing import NoReturn
 from loadstone.model.errors import UsageError
 from loadstone.model.records.verdict import Verdict
 from loadstone.study.kind import StudyContext
-from loadstone.study.kinds.tiles.answer import TilesAnswer, TileTrial, tenths_in_words, why_not_held
+from loadstone.study.kinds.tiles.answer import TilesAnswer, TileTrial, describe_tenths, explain_not_held
 from loadstone.study.kinds.tiles.section import TilesSection
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
 from loadstone.study.tenths import FULL, TENTHS
 
-TRIES = 2
+TILES_TRIES = 2
 """How often a load is tried whose run was not fit to be judged."""
 
 
@@ -24,29 +24,29 @@ class TilesPeak:
     """Name of the tile."""
     most_tiles: int
 
-    def requests(self) -> list[RunRequest]:
+    def plan_runs(self) -> list[RunRequest]:
         """Its first run; the others follow from what it brings."""
-        return [request for request in [self.next([])] if request is not None]
+        return [request for request in [self.plan_next([])] if request is not None]
 
-    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+    def plan_next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run; None when the peak is known."""
         trials = [TileTrial.from_run(run) for run in runs]
-        tenths = self.next_tenths(trials)
+        tenths = self.plan_next_tenths(trials)
         if tenths is None:
             return None
         key = f"{len(trials) + 1:03d}-{tenths / FULL:g}"
         return RunRequest(key, self.workload, {TENTHS: tenths}, tenths, Purpose.PROBE)
 
-    def left(self, runs: Sequence[RunSummary]) -> int:
+    def estimate_left(self, runs: Sequence[RunSummary]) -> int:
         """At least one run, while the peak is not known."""
-        return int(self.next(runs) is not None)
+        return int(self.plan_next(runs) is not None)
 
     def answer(self, runs: Sequence[RunSummary]) -> TilesAnswer:
         """The peak, why it is one, and all that was tried."""
         trials = [TileTrial.from_run(run) for run in runs]
-        peak = self.peak(trials)
+        peak = self.find_peak(trials)
         _, high = _bracket(trials)
-        is_done = self.next_tenths(trials) is None
+        is_done = self.plan_next_tenths(trials) is None
         return TilesAnswer(
             workload=self.workload,
             is_answered=is_done and peak is not None,
@@ -56,7 +56,7 @@ class TilesPeak:
             headline=tuple(self._headline(trials, peak, high, is_done)),
         )
 
-    def next_tenths(self, trials: Sequence[TileTrial]) -> int | None:
+    def plan_next_tenths(self, trials: Sequence[TileTrial]) -> int | None:
         """The next load in tenths of a tile; None when the peak is known."""
         again = _again(trials)
         if again is not None:
@@ -68,7 +68,7 @@ class TilesPeak:
             return FULL * ((low // FULL + high // FULL) // 2)
         return (low + high) // 2 if high - low > 1 else None
 
-    def peak(self, trials: Sequence[TileTrial]) -> TileTrial | None:
+    def find_peak(self, trials: Sequence[TileTrial]) -> TileTrial | None:
         """The largest load that held; None when none did."""
         low, _ = _bracket(trials)
         return next((trial for trial in _held(trials) if trial.tenths == low), None)
@@ -81,12 +81,12 @@ class TilesPeak:
         first = (
             "not one tenth of a tile holds"
             if peak is None
-            else f"{tenths_in_words(peak.tenths)} hold, score {peak.score:g}"
+            else f"{describe_tenths(peak.tenths)} hold, score {peak.score:g}"
         )
         if high is None:
             most = f"{self.most_tiles} tiles are the most that were to be tried; more may hold (--most-tiles)"
             return [first, most if is_done else "no limit found yet"]
-        return [first, f"at {tenths_in_words(high)} {why_not_held(trials, high)}"]
+        return [first, f"at {describe_tenths(high)} {explain_not_held(trials, high)}"]
 
 
 def _again(trials: Sequence[TileTrial]) -> int | None:
@@ -94,7 +94,7 @@ def _again(trials: Sequence[TileTrial]) -> int | None:
     if not trials or trials[-1].verdict is not Verdict.INVALID:
         return None
     tenths = trials[-1].tenths
-    return tenths if sum(trial.tenths == tenths for trial in trials) < TRIES else None
+    return tenths if sum(trial.tenths == tenths for trial in trials) < TILES_TRIES else None
 
 
 def _held(trials: Sequence[TileTrial]) -> list[TileTrial]:

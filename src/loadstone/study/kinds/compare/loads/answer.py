@@ -89,7 +89,7 @@ def compare_passing(
     only = [pair[0].passed for pair in pairs if pair[0].passed != pair[1].passed]
     p = float(scipy.stats.binomtest(sum(only), len(only)).pvalue) if only else 1.0
     p = failures.passing_p if b < a else p
-    broken = Counter(check.rule for _, run in pairs for check in run.broken())
+    broken = Counter(check.rule for _, run in pairs for check in run.list_broken())
     return Passing(a, b, len(pairs), p, tuple(rule for rule, _ in broken.most_common()))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadstone.judge.statistics import CONFIDENCE_LEVEL
-from loadstone.model.numbers import number, rounded, signed_percent
+from loadstone.model.numbers import format_number, format_rounded, format_signed_percent
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.plot import DifferencePlot, DifferenceRow, Plot
 from loadstone.study.difference import ComparedMetric, FoundDifference
@@ -15,7 +15,7 @@ WIDEST_PCT = 50
 """Intervals that reach further say so little that they would flatten all others."""
 
 
-def blocks(answer: CompareAnswer) -> Iterator[Block]:
+def render_blocks(answer: CompareAnswer) -> Iterator[Block]:
     """All differences with their intervals, pair by pair, and a table of every metric."""
     yield Gallery([figure for load in answer.loads for figure in _figures(answer, load)])
     for load in answer.loads:
@@ -39,13 +39,16 @@ def blocks(answer: CompareAnswer) -> Iterator[Block]:
 
 
 def _row(name: str, compared: ComparedMetric, is_asked: bool) -> Row:
-    head = [name.replace("_", " "), rounded(compared.a.mean), rounded(compared.b.mean)]
+    head = [name.replace("_", " "), format_rounded(compared.a.mean), format_rounded(compared.b.mean)]
     main = compared.difference
     if main is None:
         return Row([*head, "", "", *_p_cells(compared.apart_p)], is_asked)
-    interval = "" if main.low is None else f"{signed_percent(main.low)} to {signed_percent(main.high)}"
+    interval = "" if main.low is None else f"{format_signed_percent(main.low)} to {format_signed_percent(main.high)}"
     tone = Tone.BROKEN if main.is_found else Tone.PLAIN
-    return Row([*head, signed_percent(main.ratio), interval, Cell(number(main.p, 3), tone), _means(main)], is_asked)
+    return Row(
+        [*head, format_signed_percent(main.ratio), interval, Cell(format_number(main.p, 3), tone), _means(main)],
+        is_asked,
+    )
 
 
 def _p_cells(p: float | None) -> tuple[Cell | str, str]:
@@ -54,7 +57,7 @@ def _p_cells(p: float | None) -> tuple[Cell | str, str]:
         return "", "a value is 0"
     is_found = p <= 1 - CONFIDENCE_LEVEL
     means = "a difference" if is_found else "no difference found"
-    return Cell(number(p, 3), Tone.BROKEN if is_found else Tone.PLAIN), f"{means} (no ratio: a value is 0)"
+    return Cell(format_number(p, 3), Tone.BROKEN if is_found else Tone.PLAIN), f"{means} (no ratio: a value is 0)"
 
 
 def _means(difference: FoundDifference) -> str:
@@ -62,7 +65,7 @@ def _means(difference: FoundDifference) -> str:
         return "a difference"
     if difference.excluded_pct is None:
         return "too few pairs"
-    return f"larger than {number(difference.excluded_pct, 1)} % can be excluded"
+    return f"larger than {format_number(difference.excluded_pct, 1)} % can be excluded"
 
 
 def _figures(answer: CompareAnswer, load: ComparedLoad) -> Iterator[Figure]:

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from loadstone.model.numbers import chance
-from loadstone.study.answers import changes_in_words
+from loadstone.model.numbers import format_chance
+from loadstone.study.answers import describe_changes
 from loadstone.study.difference import LEAST_PAIRS, SOUGHT_PCT, FoundDifference
 from loadstone.study.kinds.compare.loads.answer import ComparedLoad
 from loadstone.study.metrics import METRICS, Better
 from loadstone.study.settings import write_settings
 
 
-def headline(load: ComparedLoad, name: str, is_curve: bool) -> list[str]:
+def summarize_load(load: ComparedLoad, name: str, is_curve: bool) -> list[str]:
     """What was found at one load, with what goes before any figure."""
     settings = write_settings(load.load)
     where = f"At {settings}: " if settings else ""
@@ -18,7 +18,7 @@ def headline(load: ComparedLoad, name: str, is_curve: bool) -> list[str]:
     if name not in load.metrics:
         return [*lines, f"{where}the runs made so far do not all have `{name}`."]
     compared = load.metrics[name].difference
-    return [*lines, where + in_words(name, compared, load.no_better, is_curve)]
+    return [*lines, where + describe_difference(name, compared, load.no_better, is_curve)]
 
 
 def _before_all(load: ComparedLoad) -> Iterator[str]:
@@ -26,19 +26,21 @@ def _before_all(load: ComparedLoad) -> Iterator[str]:
     passing = load.passing
     if passing is not None and passing.a != passing.b:
         broken = f" B broke: {', '.join(passing.broken)}." if passing.b < passing.a else ""
-        yield f"A passed {passing.a} of {passing.pairs} runs, B {passing.b} ({chance(passing.p)}).{broken}"
+        yield f"A passed {passing.a} of {passing.pairs} runs, B {passing.b} ({format_chance(passing.p)}).{broken}"
     elif passing is not None and not passing.a:
         yield f"Neither side passed in any of {passing.pairs} pairs. B broke: {', '.join(passing.broken)}."
     if load.failures is not None:
-        yield from load.failures.in_words()
-    yield from changes_in_words(load.changed_answers)
+        yield from load.failures.describe()
+    yield from describe_changes(load.changed_answers)
     if load.left_out:
         pairs = f"{load.left_out} pair{'s' * (load.left_out != 1)}"
         reason = ", or of runs that were not at the same time," if load.is_duet else ""
         yield f"{pairs} with an invalid run{reason} left out: nothing follows from those."
 
 
-def in_words(name: str, difference: FoundDifference | None, no_better: str = "", is_curve: bool = False) -> str:
+def describe_difference(
+    name: str, difference: FoundDifference | None, no_better: str = "", is_curve: bool = False
+) -> str:
     """What a difference amounts to, without claiming more than the test found; the p-value is the one that decides."""
     metric = METRICS[name]
     if difference is None:
@@ -51,9 +53,9 @@ def in_words(name: str, difference: FoundDifference | None, no_better: str = "",
         )
     interval = f"{100 * (difference.low - 1):+.1f} to {100 * (difference.high - 1):+.1f} %"
     digits = 3 if difference.is_found or is_curve else 2
-    text = chance(difference.p, digits)
+    text = format_chance(difference.p, digits)
     if is_curve and difference.p_corrected is not None:
-        text = f"{chance(difference.p_corrected, digits)} corrected for all loads, {text} separately"
+        text = f"{format_chance(difference.p_corrected, digits)} corrected for all loads, {text} separately"
     if difference.is_found:
         worse = {Better.LOWER: change > 0, Better.HIGHER: change < 0}.get(metric.better)
         better = f" (no better: {no_better})" if no_better else " (better)"

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from loadstone.judge.statistics import Difference
-from loadstone.model.numbers import chance
+from loadstone.model.numbers import format_chance
 from loadstone.study.difference import FoundDifference
-from loadstone.study.kinds.compare.sides import SideSearch, never_passing
+from loadstone.study.kinds.compare.sides import SideSearch, describe_never_passing
 from loadstone.study.question import Answer
 from loadstone.study.settings import StoredSettings
 from loadstone.study.summary import ComparedSide
@@ -35,21 +35,24 @@ class PeaksAnswer(Answer):
         return any(search.answer.is_unreached for search in self.searches)
 
 
-def side_peaks(searches: Sequence[SideSearch], side: ComparedSide) -> tuple[float, ...]:
+def list_side_peaks(searches: Sequence[SideSearch], side: ComparedSide) -> tuple[float, ...]:
     """The peaks that one side's searches found."""
     answers = (search.answer for search in searches if search.side is side)
     return tuple(answer.peak for answer in answers if answer.is_answered and answer.peak is not None)
 
 
-def headline(searches: Sequence[SideSearch], difference: Difference | None) -> list[str]:
+def summarize_searches(searches: Sequence[SideSearch], difference: Difference | None) -> list[str]:
     """The ratio of both peaks, or why there is none, then each search's first sentence."""
     lines = [f"{search.side.upper()}: {line}" for search in searches for line in search.answer.headline[:1]]
     if difference is None:
-        return [*never_passing(searches, {side: side.upper() for side in (ComparedSide.A, ComparedSide.B)}), *lines]
+        return [
+            *describe_never_passing(searches, {side: side.upper() for side in (ComparedSide.A, ComparedSide.B)}),
+            *lines,
+        ]
     change = 100 * (difference.ratio - 1)
     if difference.low is not None and difference.high is not None:
         low, high = 100 * (difference.low - 1), 100 * (difference.high - 1)
-        interval = f"interval {low:+.1f} to {high:+.1f} %, {chance(difference.p)}"
+        interval = f"interval {low:+.1f} to {high:+.1f} %, {format_chance(difference.p)}"
         return [f"The peak of B is {change:+.1f} % against A ({interval}).", *lines]
     widest = _widest(searches)
     bounds = "too few runs near the peaks to estimate their scatter"

@@ -8,7 +8,7 @@ from loadstone.study.kinds.compare.peaks.answer import PeaksAnswer
 from loadstone.study.search.page import SEARCH_COLUMNS, search_cells
 
 
-def blocks(answer: PeaksAnswer) -> Iterator[Block]:
+def render_blocks(answer: PeaksAnswer) -> Iterator[Block]:
     """Each search's peak with its interval."""
     numbered = list(enumerate(answer.searches, start=1))
     points = [

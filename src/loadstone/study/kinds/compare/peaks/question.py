@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loadstone.judge.statistics import difference
-from loadstone.study.answers import OperationMeans, changed_answers, changes_in_words
+from loadstone.judge.statistics import estimate_difference
+from loadstone.study.answers import OperationMeans, describe_changes, list_changed_answers
 from loadstone.study.difference import FoundDifference
-from loadstone.study.kinds.compare.peaks.answer import PeaksAnswer, headline, is_peak_lower, side_peaks
-from loadstone.study.kinds.compare.sides import MakeSearch, SideSearch, passing_sides
+from loadstone.study.kinds.compare.peaks.answer import PeaksAnswer, is_peak_lower, list_side_peaks, summarize_searches
+from loadstone.study.kinds.compare.sides import MakeSearch, SideSearch, find_passing_sides
 from loadstone.study.parameters import RunSettings
 from loadstone.study.search.question import Search
 from loadstone.study.search.spec import SEEDS_APART
@@ -25,7 +25,7 @@ class ComparePeaks:
     search: MakeSearch
     pairs: int = 1
 
-    def searches(self) -> list[tuple[ComparedSide, Search]]:
+    def list_searches(self) -> list[tuple[ComparedSide, Search]]:
         """Every search with its side, in order."""
         sides = [side for pair in range(self.pairs) for side in order_sides(pair)]
         return [
@@ -33,27 +33,29 @@ class ComparePeaks:
             for number, side in enumerate(sides, start=1)
         ]
 
-    def requests(self) -> list[RunRequest]:
+    def plan_runs(self) -> list[RunRequest]:
         """The first run of every search."""
-        return [request for _, search in self.searches() for request in search.requests()]
+        return [request for _, search in self.list_searches() for request in search.plan_runs()]
 
-    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+    def plan_next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run of the first search that is not done."""
-        nexts = (search.next(search.select(runs)) for _, search in self.searches())
+        nexts = (search.plan_next(search.select(runs)) for _, search in self.list_searches())
         return next((request for request in nexts if request is not None), None)
 
-    def left(self, runs: Sequence[RunSummary]) -> int:
+    def estimate_left(self, runs: Sequence[RunSummary]) -> int:
         """About how many runs are left in all searches."""
-        return sum(search.left(search.select(runs)) for _, search in self.searches())
+        return sum(search.estimate_left(search.select(runs)) for _, search in self.list_searches())
 
     def answer(self, runs: Sequence[RunSummary]) -> PeaksAnswer:
         """Both sides' peaks and their ratio."""
-        searches = [SideSearch(side, search.answer(search.select(runs))) for side, search in self.searches()]
-        peaks = {side: side_peaks(searches, side) for side in (ComparedSide.A, ComparedSide.B)}
+        searches = [SideSearch(side, search.answer(search.select(runs))) for side, search in self.list_searches()]
+        peaks = {side: list_side_peaks(searches, side) for side in (ComparedSide.A, ComparedSide.B)}
         is_whole = all(search.answer.is_answered and search.answer.peak for search in searches)
-        never_passes = passing_sides(searches) == {ComparedSide.A}
+        never_passes = find_passing_sides(searches) == {ComparedSide.A}
         compared = (
-            difference(list(zip(peaks[ComparedSide.A], peaks[ComparedSide.B], strict=False))) if is_whole else None
+            estimate_difference(list(zip(peaks[ComparedSide.A], peaks[ComparedSide.B], strict=False)))
+            if is_whole
+            else None
         )
         return PeaksAnswer(
             workload=self.workload,
@@ -64,13 +66,13 @@ class ComparePeaks:
             searches=tuple(searches),
             difference=None if compared is None else FoundDifference.convert(compared),
             is_worse=never_passes or (is_whole and is_peak_lower(searches, compared)),
-            is_answered=self.next(runs) is None and (is_whole or len(passing_sides(searches)) == 1),
-            headline=(*self._changed(runs), *headline(searches, compared)),
+            is_answered=self.plan_next(runs) is None and (is_whole or len(find_passing_sides(searches)) == 1),
+            headline=(*self._changed(runs), *summarize_searches(searches, compared)),
         )
 
     def _changed(self, runs: Sequence[RunSummary]) -> list[str]:
         """Answers that differ between both sides."""
         sides: dict[ComparedSide, list[OperationMeans]] = {ComparedSide.A: [], ComparedSide.B: []}
-        for side, search in self.searches():
+        for side, search in self.list_searches():
             sides[side] += [run.answers for run in search.select(runs) if run.is_valid]
-        return changes_in_words(changed_answers(sides[ComparedSide.A], sides[ComparedSide.B]))
+        return describe_changes(list_changed_answers(sides[ComparedSide.A], sides[ComparedSide.B]))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from loadstone.judge.score import web_index
+from loadstone.judge.score import compute_web_index
 from loadstone.study.kind import IndexPair
 from loadstone.study.kinds.compare.platforms.rows import SideMeans
 from loadstone.study.kinds.compare.sides import SideSearch
@@ -13,7 +13,7 @@ from loadstone.study.question import Answer, count_verdicts
 from loadstone.study.settings import StoredSettings
 from loadstone.study.summary import ComparedSide, Purpose, RunSummary
 
-NEAR = 0.05
+NEAR_LOAD = 0.05
 """Two loads closer than this are one."""
 APART_PCT = 10.0
 """How much longer B's 90th percentile must be for the curves to have parted."""
@@ -78,28 +78,28 @@ class PlatformsAnswer(Answer):
         return any(search.answer.is_unreached for search in self.searches)
 
 
-def point_near(curve: Sequence[PlatformPoint], load: float | None) -> PlatformPoint | None:
+def find_point_near(curve: Sequence[PlatformPoint], load: float | None) -> PlatformPoint | None:
     """The point of the curve that stands for a load."""
-    near = [point for point in curve if load and abs(point.load / load - 1) <= NEAR]
+    near = [point for point in curve if load and abs(point.load / load - 1) <= NEAR_LOAD]
     return near[-1] if near else None
 
 
-def runs_of_side(runs: Sequence[RunSummary], side: ComparedSide) -> list[RunSummary]:
+def select_side_runs(runs: Sequence[RunSummary], side: ComparedSide) -> list[RunSummary]:
     """All runs of a side, whatever they were made for."""
     return [run for run in runs if side in (run.request.side, run.request.search)]
 
 
-def runs_at_load(runs: Sequence[RunSummary], side: ComparedSide, load: float | None) -> list[RunSummary]:
+def select_load_runs(runs: Sequence[RunSummary], side: ComparedSide, load: float | None) -> list[RunSummary]:
     """The runs of a side at a load."""
-    return [run for run in runs_of_side(runs, side) if run.request.load == load]
+    return [run for run in select_side_runs(runs, side) if run.request.load == load]
 
 
-def proofs_of_peak(runs: Sequence[RunSummary], side: ComparedSide, peak: float | None) -> list[RunSummary]:
+def select_proofs(runs: Sequence[RunSummary], side: ComparedSide, peak: float | None) -> list[RunSummary]:
     """The runs that proved a side's peak: those that found it were chosen for having passed."""
-    return [run for run in runs_at_load(runs, side, peak) if run.request.purpose is Purpose.VERIFY]
+    return [run for run in select_load_runs(runs, side, peak) if run.request.purpose is Purpose.VERIFY]
 
 
-def side_means(runs: Sequence[RunSummary]) -> SideMeans:
+def compute_side_means(runs: Sequence[RunSummary]) -> SideMeans:
     """A side at a load: means of its runs."""
     metrics = {
         name: fmean(run.metrics[name] for run in runs)
@@ -129,12 +129,12 @@ def find_parting(curve: Sequence[PlatformPoint]) -> PartedAt | None:
     return PartedAt(points[first - 1][0] if first else None, points[first][0])
 
 
-def accelerator_of(runs: Sequence[RunSummary], side: ComparedSide) -> str:
+def find_accelerator(runs: Sequence[RunSummary], side: ComparedSide) -> str:
     """What made the processors of a side's machines; empty for no machine of its own."""
-    return next((run.accelerator for run in runs_of_side(runs, side) if run.accelerator), "")
+    return next((run.accelerator for run in select_side_runs(runs, side) if run.accelerator), "")
 
 
-def cost_per_operation(curve: Sequence[PlatformPoint]) -> float | None:
+def compute_cost_per_operation(curve: Sequence[PlatformPoint]) -> float | None:
     """CPU time an operation takes on B against A: the median over the loads that both hold."""
     name = "server_cpu_per_operation"
     ratios = [
@@ -152,10 +152,10 @@ def is_peak_lower(searches: Sequence[SideSearch]) -> bool:
     return a is not None and b is not None and b[1] < a[0]
 
 
-def indices(answers: Sequence[PlatformsAnswer]) -> IndexPair | None:
+def compute_indices(answers: Sequence[PlatformsAnswer]) -> IndexPair | None:
     """The web index of each side, where all workloads that it needs have a peak on both."""
     values = [
-        web_index({answer.workload: round(peak) for answer in answers if (peak := answer.peaks[side])})
+        compute_web_index({answer.workload: round(peak) for answer in answers if (peak := answer.peaks[side])})
         for side in ("a", "b")
     ]
     a, b = values

@@ -5,7 +5,7 @@ from typing import Any
 
 from loadstone.page.blocks import Block, Figure, Gallery, Heading, Paragraph, Tone
 from loadstone.page.plot import PairedBarPlot
-from loadstone.study.kinds.compare.platforms.answer import PlatformsAnswer, indices
+from loadstone.study.kinds.compare.platforms.answer import PlatformsAnswer, compute_indices
 from loadstone.study.summary import ComparedSide
 
 INDEX = "web index"
@@ -30,7 +30,7 @@ def show_platforms(answers: Sequence[PlatformsAnswer]) -> Iterator[Block]:
 
 def _peaks(answers: Sequence[PlatformsAnswer]) -> Figure | None:
     rows = _rows(answers, lambda answer: (answer.peaks["a"], answer.peaks["b"]), _peak_interval)
-    index = indices(answers)
+    index = compute_indices(answers)
     if rows and index is not None:
         rows += _pair(answers[0], INDEX, (index.a, index.b), (None, None))
     caption = "The largest load that passed every rule."

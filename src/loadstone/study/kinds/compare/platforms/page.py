@@ -3,16 +3,16 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from loadstone.model.numbers import number, rounded, shown
+from loadstone.model.numbers import format_number, format_places, format_rounded
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.plot import CurveRow, MarkRow, Plot
 from loadstone.study.curves import AXIS
 from loadstone.study.kinds.compare.platforms.answer import APART_METRIC, PlatformPoint, PlatformsAnswer
-from loadstone.study.kinds.compare.platforms.rows import PlatformTable, tables
+from loadstone.study.kinds.compare.platforms.rows import PlatformTable, build_tables
 from loadstone.study.metrics import METRICS
 from loadstone.study.search.page import SEARCH_COLUMNS, search_cells
 
-BEYOND = 1.5
+DRAWN_BEYOND_PEAKS = 1.5
 """Loads up to so many times the smaller peak are drawn; all are in the table."""
 NOTE = (
     "The curves diverge where the 90th percentile is more than 10 % longer on B at a load and at every higher one. "
@@ -31,12 +31,12 @@ CURVE_COLUMNS = (
 """Metrics of the table over loads, with their titles and digits."""
 
 
-def blocks(answer: PlatformsAnswer) -> Iterator[Block]:
+def render_blocks(answer: PlatformsAnswer) -> Iterator[Block]:
     """The curves, the rows that published comparisons print, all loads, and the searches."""
     yield Gallery(list(_figures(answer)))
     text = "Users are distributed over all machines of a platform; response times count from the intended start."
     yield Paragraph(text, Tone.QUIET)
-    for table in tables(answer.names, answer.load, answer.at_peak, answer.typical, answer.common):
+    for table in build_tables(answer.names, answer.load, answer.at_peak, answer.typical, answer.common):
         yield Heading(table.title)
         yield _table(answer, table)
     if answer.curve:
@@ -54,10 +54,10 @@ def _table(answer: PlatformsAnswer, table: PlatformTable) -> Table:
     rows = [Row(["verdicts", *table.verdicts, "", ""])] if table.verdicts else []
     for row in table.rows:
         sides = [
-            Cell(why, Tone.QUIET) if value is None else Cell(shown(value, row.digits))
+            Cell(why, Tone.QUIET) if value is None else Cell(format_places(value, row.digits))
             for value, why in zip((row.a, row.b), row.why_not, strict=True)
         ]
-        rows.append(Row([row.title, *sides, number(row.ratio, 3), row.unit]))
+        rows.append(Row([row.title, *sides, format_number(row.ratio, 3), row.unit]))
     return Table(columns, rows)
 
 
@@ -68,9 +68,11 @@ def _curve_table(answer: PlatformsAnswer) -> Table:
     columns += [Column(f"verdicts,\n{side}", ColumnKind.TEXT) for side in sides]
     rows = []
     for point in answer.curve:
-        metrics = [number(side.metrics.get(name), digits) for name, _, digits in CURVE_COLUMNS for side in point.sides]
+        metrics = [
+            format_number(side.metrics.get(name), digits) for name, _, digits in CURVE_COLUMNS for side in point.sides
+        ]
         verdicts = [", ".join(verdict for verdict, count in side.verdicts.items() if count) for side in point.sides]
-        rows.append(Row([rounded(point.load), *metrics, *verdicts]))
+        rows.append(Row([format_rounded(point.load), *metrics, *verdicts]))
     return Table(columns, rows)
 
 
@@ -78,8 +80,12 @@ def _figures(answer: PlatformsAnswer) -> Iterator[Figure]:
     """Response time, throughput and both CPU curves over the loads that both platforms were given."""
     names, axis = answer.names, AXIS[answer.load]
     smaller = min((peak for peak in answer.peaks.values() if peak), default=math.inf)
-    near = [point for point in answer.curve if point.load <= BEYOND * smaller]  # more would flatten the rest
-    peaks = [(peak, names[side]) for side, peak in answer.peaks.items() if peak and peak <= BEYOND * smaller]
+    near = [
+        point for point in answer.curve if point.load <= DRAWN_BEYOND_PEAKS * smaller
+    ]  # more would flatten the rest
+    peaks = [
+        (peak, names[side]) for side, peak in answer.peaks.items() if peak and peak <= DRAWN_BEYOND_PEAKS * smaller
+    ]
     marks: list[MarkRow] = [{"x": peak, "label": f"peak of {name}"} for peak, name in peaks]
     if answer.parted and answer.parted.at:
         marks.append({"x": answer.parted.at, "label": "parted"})

@@ -9,7 +9,7 @@ from loadstone.model.numbers import MIB_PER_BYTE
 
 NO_MACHINE = "no machine of its own"
 NO_VHOST = "no vhost threads"
-NO_DISK = "no disk access"
+NO_DISK_ACCESS = "no disk access"
 HIDDEN = "not readable here"
 NO_ANSWER = "no answer in time"
 NO_FIGURE = "no figure"
@@ -59,62 +59,74 @@ class PlatformRow:
 Reader = Callable[[SideMeans], float | None]
 
 
-def metric(name: str, factor: float = 1.0) -> Reader:
+def read_metric(name: str, factor: float = 1.0) -> Reader:
     """Reads a metric of the runs."""
     return lambda side: None if name not in side.metrics else side.metrics[name] * factor
 
 
-def seen(name: str, factor: float = 1.0) -> Reader:
+def read_monitored(name: str, factor: float = 1.0) -> Reader:
     """Reads what a monitor saw."""
     return lambda side: None if name not in side.monitors else side.monitors[name] * factor
 
 
 SPEED = (
-    ("operations", "1/s", metric("throughput"), 1, NO_FIGURE),
-    ("good operations", "%", metric("good"), 2, NO_FIGURE),
-    ("tolerable operations", "%", metric("tolerable"), 2, NO_FIGURE),
-    ("operations in error", "%", metric("errors"), 2, NO_FIGURE),
-    ("response time, mean", "s", metric("response_mean"), 4, NO_ANSWER),
-    ("response time, p50", "s", metric("response_p50"), 4, NO_ANSWER),
-    ("response time, p90", "s", metric("response_p90"), 4, NO_ANSWER),
-    ("response time, p99", "s", metric("response_p99"), 4, NO_ANSWER),
-    ("CPU of the system under test", "cores", metric("server_cpu"), 3, NO_FIGURE),
-    ("of it user", "cores", metric("server_user"), 3, NO_FIGURE),
-    ("of it system", "cores", metric("server_system"), 3, NO_FIGURE),
-    ("CPU of the host for interrupts", "cores", metric("host_interrupts"), 3, HIDDEN),
-    ("CPU time an operation", "ms", metric("server_cpu_per_operation", 1000), 3, NO_FIGURE),
-    ("payload", "Mbit/s", metric("bytes", MBIT), 1, NO_FIGURE),
+    ("operations", "1/s", read_metric("throughput"), 1, NO_FIGURE),
+    ("good operations", "%", read_metric("good"), 2, NO_FIGURE),
+    ("tolerable operations", "%", read_metric("tolerable"), 2, NO_FIGURE),
+    ("operations in error", "%", read_metric("errors"), 2, NO_FIGURE),
+    ("response time, mean", "s", read_metric("response_mean"), 4, NO_ANSWER),
+    ("response time, p50", "s", read_metric("response_p50"), 4, NO_ANSWER),
+    ("response time, p90", "s", read_metric("response_p90"), 4, NO_ANSWER),
+    ("response time, p99", "s", read_metric("response_p99"), 4, NO_ANSWER),
+    ("CPU of the system under test", "cores", read_metric("server_cpu"), 3, NO_FIGURE),
+    ("of it user", "cores", read_metric("server_user"), 3, NO_FIGURE),
+    ("of it system", "cores", read_metric("server_system"), 3, NO_FIGURE),
+    ("CPU of the host for interrupts", "cores", read_metric("host_interrupts"), 3, HIDDEN),
+    ("CPU time an operation", "ms", read_metric("server_cpu_per_operation", 1000), 3, NO_FIGURE),
+    ("payload", "Mbit/s", read_metric("bytes", MBIT), 1, NO_FIGURE),
 )
 """What users get, and what it takes."""
 
 MONITORS = (
-    ("host: CPU user", "cores", seen("host.user_cores"), 3, HIDDEN),
-    ("host: CPU system", "cores", seen("host.system_cores"), 3, HIDDEN),
-    ("host: CPU idle", "cores", seen("host.idle_cores"), 3, HIDDEN),
-    ("host: CPU wait", "cores", seen("host.wait_cores"), 3, HIDDEN),
-    ("host: active memory", "MiB", seen("host.active_bytes", MIB_PER_BYTE), 0, HIDDEN),
-    ("host: inactive memory", "MiB", seen("host.inactive_bytes", MIB_PER_BYTE), 0, HIDDEN),
-    ("host: swap in (si)", "B/s", seen("host.swap_in_per_s"), 0, HIDDEN),
-    ("host: swap out (so)", "B/s", seen("host.swap_out_per_s"), 0, HIDDEN),
-    ("host: disk service time", "ms", seen("host.disk_ms"), 2, NO_DISK),
-    ("host: disk", "B/s", seen("host.disk_bytes_per_s"), 0, NO_DISK),
-    ("host: network sent", "Mbit/s", seen("host.network_sent_per_s", MBIT), 1, HIDDEN),
-    ("services: CPU of their processes", "cores", seen("process.cores"), 3, HIDDEN),
-    ("services: resident memory", "MiB", seen("process.resident_bytes", MIB_PER_BYTE), 0, HIDDEN),
-    ("machine: virtual processors", "cores", seen("outside.vcpu_cores"), 3, NO_MACHINE),
-    ("machine: threads for disks", "cores", seen("outside.io_cores"), 3, NO_MACHINE),
-    ("machine: devices and network", "cores", seen("outside.device_cores"), 3, NO_MACHINE),
-    ("machine: vhost threads", "cores", seen("outside.vhost_cores"), 3, NO_VHOST),
-    ("machine: exits", "1/s", seen("outside.exits_per_s"), 0, HIDDEN),
-    ("machine: disk latency by the hypervisor", "ms", seen("outside.disk_ms"), 2, NO_DISK),
-    ("machine: network sent, by its line", "Mbit/s", seen("outside.network_sent_per_s", MBIT), 1, ONE_NETWORK),
-    ("machine: network received, by its line", "Mbit/s", seen("outside.network_recv_per_s", MBIT), 1, ONE_NETWORK),
-    ("guest: CPU user", "cores", seen("inside.user_cores"), 3, NO_MACHINE),
-    ("guest: CPU system", "cores", seen("inside.system_cores"), 3, NO_MACHINE),
-    ("guest: CPU idle", "cores", seen("inside.idle_cores"), 3, NO_MACHINE),
-    ("guest: steal", "cores", seen("inside.steal_cores"), 3, NO_MACHINE),
-    ("guest: active memory", "MiB", seen("inside.active_bytes", MIB_PER_BYTE), 0, NO_MACHINE),
-    ("guest: swap in and out", "B/s", seen("inside.swap_in_per_s"), 0, NO_MACHINE),
+    ("host: CPU user", "cores", read_monitored("host.user_cores"), 3, HIDDEN),
+    ("host: CPU system", "cores", read_monitored("host.system_cores"), 3, HIDDEN),
+    ("host: CPU idle", "cores", read_monitored("host.idle_cores"), 3, HIDDEN),
+    ("host: CPU wait", "cores", read_monitored("host.wait_cores"), 3, HIDDEN),
+    ("host: active memory", "MiB", read_monitored("host.active_bytes", MIB_PER_BYTE), 0, HIDDEN),
+    ("host: inactive memory", "MiB", read_monitored("host.inactive_bytes", MIB_PER_BYTE), 0, HIDDEN),
+    ("host: swap in (si)", "B/s", read_monitored("host.swap_in_per_s"), 0, HIDDEN),
+    ("host: swap out (so)", "B/s", read_monitored("host.swap_out_per_s"), 0, HIDDEN),
+    ("host: disk service time", "ms", read_monitored("host.disk_ms"), 2, NO_DISK_ACCESS),
+    ("host: disk", "B/s", read_monitored("host.disk_bytes_per_s"), 0, NO_DISK_ACCESS),
+    ("host: network sent", "Mbit/s", read_monitored("host.network_sent_per_s", MBIT), 1, HIDDEN),
+    ("services: CPU of their processes", "cores", read_monitored("process.cores"), 3, HIDDEN),
+    ("services: resident memory", "MiB", read_monitored("process.resident_bytes", MIB_PER_BYTE), 0, HIDDEN),
+    ("machine: virtual processors", "cores", read_monitored("outside.vcpu_cores"), 3, NO_MACHINE),
+    ("machine: threads for disks", "cores", read_monitored("outside.io_cores"), 3, NO_MACHINE),
+    ("machine: devices and network", "cores", read_monitored("outside.device_cores"), 3, NO_MACHINE),
+    ("machine: vhost threads", "cores", read_monitored("outside.vhost_cores"), 3, NO_VHOST),
+    ("machine: exits", "1/s", read_monitored("outside.exits_per_s"), 0, HIDDEN),
+    ("machine: disk latency by the hypervisor", "ms", read_monitored("outside.disk_ms"), 2, NO_DISK_ACCESS),
+    (
+        "machine: network sent, by its line",
+        "Mbit/s",
+        read_monitored("outside.network_sent_per_s", MBIT),
+        1,
+        ONE_NETWORK,
+    ),
+    (
+        "machine: network received, by its line",
+        "Mbit/s",
+        read_monitored("outside.network_recv_per_s", MBIT),
+        1,
+        ONE_NETWORK,
+    ),
+    ("guest: CPU user", "cores", read_monitored("inside.user_cores"), 3, NO_MACHINE),
+    ("guest: CPU system", "cores", read_monitored("inside.system_cores"), 3, NO_MACHINE),
+    ("guest: CPU idle", "cores", read_monitored("inside.idle_cores"), 3, NO_MACHINE),
+    ("guest: steal", "cores", read_monitored("inside.steal_cores"), 3, NO_MACHINE),
+    ("guest: active memory", "MiB", read_monitored("inside.active_bytes", MIB_PER_BYTE), 0, NO_MACHINE),
+    ("guest: swap in and out", "B/s", read_monitored("inside.swap_in_per_s"), 0, NO_MACHINE),
 )
 """What the monitors of host, hypervisor and guest saw."""
 
@@ -131,7 +143,7 @@ class PlatformTable:
     verdicts: tuple[str, ...] = ()
 
 
-def rows(specs: tuple[RowSpec, ...], a: SideMeans, b: SideMeans) -> list[PlatformRow]:
+def list_rows(specs: tuple[RowSpec, ...], a: SideMeans, b: SideMeans) -> list[PlatformRow]:
     """The rows of one kind at one load."""
     return [
         PlatformRow(title, unit, read(a), read(b), digits, (_why(title, why, a), _why(title, why, b)))
@@ -147,7 +159,7 @@ def _why(title: str, why: str, side: SideMeans) -> str:
     return HIDDEN if why == NO_MACHINE else why
 
 
-def tables(
+def build_tables(
     names: Mapping[str, str],
     load: str,
     at_peak: Mapping[str, SideMeans],
@@ -159,13 +171,13 @@ def tables(
     grouped: list[PlatformTable] = []
     if a.metrics and b.metrics:
         grouped += [
-            PlatformTable("At each one's own peak", rows(SPEED, a, b)),
-            PlatformTable("Monitors at the peak", rows(MONITORS, a, b)),
+            PlatformTable("At each one's own peak", list_rows(SPEED, a, b)),
+            PlatformTable("Monitors at the peak", list_rows(MONITORS, a, b)),
         ]
     for point, reference in ((typical, f"the peak of {names['a']}"), (common, "the smaller peak")):
         if point is not None and (point is typical or point != typical):
             title = f"Response time at 80 % of {reference} ({point.load:g} {load})"
-            grouped.append(PlatformTable(title, rows(SPEED, *point.sides), tuple(map(_verdicts, point.sides))))
+            grouped.append(PlatformTable(title, list_rows(SPEED, *point.sides), tuple(map(_verdicts, point.sides))))
     return grouped
 
 

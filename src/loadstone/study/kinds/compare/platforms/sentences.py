@@ -2,13 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 
-from loadstone.study.kinds.compare.platforms.answer import APART_PCT, PartedAt, PlatformPoint, cost_per_operation
-from loadstone.study.kinds.compare.sides import SideSearch, never_passing
+from loadstone.study.kinds.compare.platforms.answer import (
+    APART_PCT,
+    PartedAt,
+    PlatformPoint,
+    compute_cost_per_operation,
+)
+from loadstone.study.kinds.compare.sides import SideSearch, describe_never_passing
 from loadstone.study.search.answer import LimitedBy
 from loadstone.study.summary import ComparedSide
 
 
-def headline(
+def summarize_platforms(
     names: Mapping[str, str],
     searches: Sequence[SideSearch],
     peaks: Mapping[ComparedSide, float],
@@ -19,7 +24,7 @@ def headline(
     """The share of the peak, or why there is none, then what else is found."""
     lines = [f"{names[search.side]}: {line}" for search in searches for line in search.answer.headline[:1]]
     if len(peaks) < 2:
-        return [*never_passing(searches, {ComparedSide.A: names["a"], ComparedSide.B: names["b"]}), *lines]
+        return [*describe_never_passing(searches, {ComparedSide.A: names["a"], ComparedSide.B: names["b"]}), *lines]
     share = 100 * peaks[ComparedSide.B] / peaks[ComparedSide.A]
     emulated = " (emulated by TCG: not valid for KVM)" if "tcg" in accelerators.values() else ""
     bound = {search.side: search.answer.limit is LimitedBy.DRIVER for search in searches}
@@ -35,7 +40,7 @@ def headline(
         for side in (ComparedSide.A, ComparedSide.B)
         if (sentence := _failed_at_peak(curve, side, peaks[side], names[side]))
     ]
-    cost = cost_per_operation(curve)
+    cost = compute_cost_per_operation(curve)
     if cost is not None:
         lines.append(
             f"An operation takes {cost:.2f} times the CPU time on {names[ComparedSide.B]}, at loads that both sustain."
