@@ -10,7 +10,7 @@ from loadstone.host import programs
 from loadstone.model.load import Population
 from loadstone.model.profile import Phases
 from loadstone.model.system import Station
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.services.station import plan_layout
 from loadstone.workloads import load
 
@@ -43,7 +43,7 @@ def measure_discrete_events(repeats: int) -> Json:
 
 def _simulation(sessions: int) -> bytes:
     """Eighteen minutes of bank sessions at a station with enough workers, as the driver reads them."""
-    plan = make_plan([Part(load("banking"), Population(sessions))], Timing(Phases(180, 300, 600, 0)))
+    plan = make_plan([WorkloadLoad(load("banking"), Population(sessions))], Timing(Phases(180, 300, 600, 0)))
     station = Station(workers=sessions // 10, service=0.004)
     return json.dumps({"plan": plan, "station": plan_layout(station)}).encode()
 

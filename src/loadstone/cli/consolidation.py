@@ -49,7 +49,7 @@ def show_workloads(verdicts: Sequence[WorkloadVerdict]) -> None:
 
 
 def show_common(score: TilesVerdict) -> None:
-    """What broke the rules that all workloads share, and groups of tiles that did worse."""
+    """Prints the broken rules that all workloads share, and the groups of tiles that did worse."""
     if score.verdict is not Verdict.PASS:
         _show_broken(score.verdict, "the run as a whole", score.reasons)
     out.print(f"scatter of the score by chance alone: {score.score_error:.1f}", style="dim")

@@ -13,7 +13,7 @@ MOST_FAILING_SHOWN = 3
 
 
 def format_lines(result: WorkloadResult) -> Iterator[str]:
-    """Of each iteration its rate, percentiles and share of errors; then what was slowest and what failed."""
+    """Yields rate, percentiles and share of errors of each iteration, then what was slowest and what failed."""
     for iteration in result.iterations:
         figures = iteration.figures
         headline = choose_headline(figures)

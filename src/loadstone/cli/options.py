@@ -202,7 +202,9 @@ class WorkloadOptions(SystemOptions, ResultOptions, Command):
 def make_placement(
     platform: str | None, machine: Sequence[str], backend: str | None, varied: bool = False, cold: bool = False
 ) -> Placement:
-    """Where services run; raises UsageError. Where the platform is `varied`, some settings fit one of them alone."""
+    """Returns where services run. Where the platform is `varied`, some settings apply to one platform alone. Raises
+    UsageError.
+    """
     declared, roles = split_role_settings(read_settings(",".join(machine)))
     behind: dict[str, object] = dict(read_settings(backend or ""))
     if platform is not None:

@@ -186,7 +186,7 @@ def say_where(path: Path, has_report: bool) -> None:
 
 
 def exit_of(manifest: StudyManifest, kind: AnyStudyKind, answer: StudyAnswer[Answer]) -> Exit:
-    """What the shell is told of a study."""
+    """Returns the exit code of a study."""
     if manifest.status is Status.INTERRUPTED:
         return Exit.INTERRUPTED
     return BY_VERDICT[choose_worst([kind.conclude(part, answer.runs) for part in answer.parts])]

@@ -45,8 +45,8 @@ def find_own_address(peer: str) -> str:
 
 
 def find_keys_folder(address: str) -> Path:
-    """Where the keys of the cluster with that head are, on any of its machines: this user's own. Raises FleetError for
-    a user without a home.
+    """Returns the folder of this user's keys of the cluster with that head, on any of its machines. Raises FleetError
+    for a user without a home.
     """
     try:
         state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
@@ -62,7 +62,9 @@ class Keys:
     folder: Path
 
     def build_environment(self) -> Mapping[str, str]:
-        """What every process of the cluster is told. Raises FleetError when the files are not this user's alone."""
+        """Returns the variables of every process of the cluster. Raises FleetError if other users can
+        read the files.
+        """
         token = self.folder / TOKEN
         try:
             state, text = token.stat(), token.read_text().strip()

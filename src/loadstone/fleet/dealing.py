@@ -15,7 +15,7 @@ class Room:
     memory_mib: int
 
     def subtract(self, taken: Sequence["Room"]) -> "Room":
-        """What is left of it."""
+        """Returns the room that is left when others are taken from it."""
         cores, memory_mib = sum(reserved.cores for reserved in taken), sum(reserved.memory_mib for reserved in taken)
         return Room(self.cores - cores, self.memory_mib - memory_mib)
 

@@ -64,10 +64,10 @@ class Engine(Protocol):
         """The hosts that are there."""
 
     async def reserve(self, names: list[str]) -> None:
-        """Takes hosts."""
+        """Reserves hosts for this coordinator."""
 
     async def ask(self, name: str, document: Json) -> Json:
-        """What a supervisor answers."""
+        """Returns the answer of a host's supervisor to a request."""
 
     async def release(self) -> None:
         """Gives the hosts back."""
@@ -119,7 +119,7 @@ class ProcessFleet:
         await self._ask(ReserveHosts(list(names)), FOUND_S)
 
     async def ask(self, name: str, document: Json, timeout_s: float) -> Any:
-        """By the engine's message."""
+        """Returns the answer of a host's supervisor, asked by a message to the engine."""
         return answer_of(await self._ask(AskHost(name, document), timeout_s, name))
 
     async def describe_failure(self) -> str:

@@ -18,7 +18,7 @@ class FakeFleet(LocalFleet):
     """Hosts that answer nothing, as behind a cut link."""
 
     async def ask(self, name: str, document: Json, timeout_s: float) -> Any:
-        """As long as the host is there."""
+        """Returns the supervisor's answer, as long as the host is there."""
         if name in self.deaths:
             raise HostLostError(self.deaths[name])
         if name in self.silent:
@@ -27,5 +27,5 @@ class FakeFleet(LocalFleet):
         return await super().ask(name, document, timeout_s)
 
     async def describe_failure(self) -> str:
-        """As it was arranged, for the name of no host."""
+        """Returns the failure that the test arranged under an empty host name."""
         return self.deaths.get("", "")

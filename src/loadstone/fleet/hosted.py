@@ -25,7 +25,7 @@ class HostedMachine:
     services: dict[str, Service] = field(default_factory=dict)
 
     def state(self) -> MachineState:
-        """What changes of it."""
+        """Returns the machine's values that change while it runs."""
         services = {role: service.end() for role, service in self.services.items()}
         machine = self.machine
         return MachineState(machine.end(), dict(machine.facts), dict(machine.recovery), services)
@@ -42,7 +42,9 @@ class HostedMachine:
         await self.services[role].stop()
 
     async def find_route(self, peer: str, port: int) -> Endpoint | None:
-        """Where a service of the machine reaches a port of another machine of the host; None when it cannot."""
+        """Returns the endpoint at which a service of the machine reaches a port of another machine of the host, None if
+        there is no route.
+        """
         return await self.machine.find_route(self.peer_of(peer), port)
 
     async def read_outside(self) -> Json:

@@ -36,13 +36,13 @@ class LocalFleet:
             self.supervisors[name] = Supervisor(name, host.address, host.cores, lease=lambda _: nullcontext())
 
     async def ask(self, name: str, document: Json, timeout_s: float) -> Any:
-        """By a call."""
+        """Returns the supervisor's answer, asked by a call in this process."""
         if name not in self.supervisors:
             raise HostLostError(f"The host {name} is not reserved.")
         return answer_of(await self.supervisors[name].answer(document))
 
     async def describe_failure(self) -> str:
-        """It is this process."""
+        """Returns an empty text, since the engine is this process."""
         return ""
 
     async def release(self) -> None:

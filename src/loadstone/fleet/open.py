@@ -66,7 +66,9 @@ class OpenFleet:
         return self.spec.with_role(HostRole.DRIVER)
 
     def place_of(self, spec: MachineSpec, together: str = "") -> "_Placed | SpreadPair | None":
-        """Where a machine is made; None where no host is for systems: here. Raises FleetError."""
+        """Returns the host or pair that a machine is made on, None for this host if no host is for systems. Raises
+        FleetError.
+        """
         if not self.dealer.rooms and not spec.host:
             return None
         homes = self._homes_of(spec, together) if _is_two(spec) else None
@@ -209,7 +211,7 @@ class _Placed:
     async def start_machine(
         self, name: str, spec: MachineSpec, networks: Sequence[str], here: MachineMaker
     ) -> RemoteMachine:
-        """Makes it. Raises PlatformError."""
+        """Starts the machine on its host. Raises PlatformError."""
         declared = {key: value for key, value in spec.declared.items() if key != "host"}
         if get_platform_kind(spec.platform).maker.choose_attachment(spec) is not Attachment.NONE:
             await self.fleet.add_routes(self.host, here.journal)
@@ -224,14 +226,16 @@ def _is_two(spec: MachineSpec) -> bool:
 
 
 def compute_size(spec: MachineSpec) -> Room:
-    """What a machine takes of its host: of one that shares all of it nothing but the cores it keeps to."""
+    """Returns the cores and memory that a machine takes of its host. A machine that shares the host takes only its
+    pinned cores.
+    """
     if get_platform_kind(spec.platform).shares_host:
         return Room(spec.cpus or 0, 0)
     return Room(spec.cpus or 1, spec.memory)
 
 
 def get_own_name() -> str:
-    """Who this coordinator is, for others who want the same hosts."""
+    """Returns the name of this coordinator, which others see who want the same hosts."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # containers have users without a name

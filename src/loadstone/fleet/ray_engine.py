@@ -41,7 +41,7 @@ class SupervisorActor:
         self.supervisor = Supervisor(name, address, cores, ended=lambda: os._exit(0))
 
     async def answer(self, document: Json) -> Json:
-        """As the supervisor does."""
+        """Returns the supervisor's answer to a request in plain data."""
         # Ray keeps signals from its threads; what this one starts would have none either, and could not be stopped.
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         return await self.supervisor.answer(document)
@@ -91,7 +91,7 @@ class RayEngine:
             self.actors[name] = _actor(group, index, name, self.spec.hosts[name])
 
     async def ask(self, name: str, document: Json) -> Json:
-        """By a call of the actor's method; who asks stops waiting by itself."""
+        """Returns the answer of the actor's method. The caller limits the wait."""
         if name not in self.actors:
             raise HostLostError(f"the host {name} is not reserved")
         try:

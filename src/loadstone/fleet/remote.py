@@ -58,7 +58,7 @@ class RemoteService:
     """No process of this host."""
 
     def end(self) -> str:
-        """As the host last told."""
+        """Returns how the service ended, as its host reported last."""
         return self.machine.host.lost or self.machine.state.services.get(self.role, "")
 
     async def stop(self) -> None:

@@ -23,7 +23,9 @@ class Shell:
     """How ssh names it; empty for this machine."""
 
     async def run(self, script: str, standard_input: bytes = b"", timeout_s: float = 60.0) -> str:
-        """What a script of a POSIX shell writes, which reads `told`. Raises FleetError when it fails."""
+        """Runs a script of a POSIX shell, which reads `told`, and returns its output. Raises FleetError
+        when it fails.
+        """
         argv = ["sh", "-c", script] if not self.ssh else [*_ssh(), "--", self.ssh, f"sh -c {shlex.quote(script)}"]
         try:
             process = await launch.start(

@@ -71,7 +71,7 @@ class FleetHost:
         self.lost = self.lost or f"the host {self.name} was lost at {time.strftime('%H:%M:%S')}: {why}"
 
     def create_gauge(self) -> AgentGauge:
-        """What its kernel counts, for the monitors."""
+        """Returns a gauge of the counters of its kernel, for the monitors."""
         return AgentGauge(self.name, _FactsConnection(self), self.facts["first"], "host of the fleet", None)
 
 
@@ -82,7 +82,7 @@ class _FactsConnection:
     host: FleetHost
 
     async def ask(self, timeout_s: float) -> Json:
-        """What it counts; raises OSError when it does not say."""
+        """Returns the host's counters. Raises OSError if it does not answer."""
         try:
             counters = await self.host.ask(CountHost(), timeout_s)
         except FleetError as error:

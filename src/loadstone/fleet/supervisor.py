@@ -167,7 +167,7 @@ class Supervisor:
         return _tail(child.log)
 
     async def read_logs(self) -> dict[str, str]:
-        """What services and machines wrote, by the name of the file."""
+        """Returns the logs of services and machines, by the name of the file."""
         return {file.name: _tail(file) for file in sorted(self._made_by().logs.iterdir()) if file.is_file()}
 
     async def release(self) -> None:

@@ -18,8 +18,8 @@ from loadstone.model.errors import PlatformError
 
 
 def find_cache_folder() -> Path:
-    """Where things are kept (XDG Base Directory Specification); below the folder of temporary files for a user who has
-    no home, or one that cannot be written to. Raises PlatformError where that is not this user's alone.
+    """Returns the cache folder (XDG Base Directory Specification). It is below the folder of temporary files for a user
+    without a writable home. Raises PlatformError if another user can write to it.
     """
     named = os.environ.get("LOADSTONE_CACHE_DIR")
     if named:

@@ -196,8 +196,8 @@ async def _exchange(
 
 
 async def read_first_line(endpoint: Endpoint, request: bytes = b"") -> bytes:
-    """What a server of any protocol says first when it is told these words, or asked for `/` over HTTP; empty when it
-    ends the connection. Raises OSError. It has no time limit.
+    """Returns the first line that a server of any protocol sends after a request, by default after its greeting or for
+    `/` over HTTP. It is empty when the server ends the connection. Raises OSError. It has no time limit.
     """
     reader, writer = await asyncio.open_connection(endpoint.host.strip("[]"), endpoint.port)
     try:

@@ -41,7 +41,9 @@ Process = asyncio.subprocess.Process
 
 
 def build_environment(also: Iterable[str] = (), extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What a program is told: variables of PASSED and of `also`, and those given. Tokens pass only if given."""
+    """Returns the environment of a program: variables of PASSED, of `also` and of `extra`. Tokens pass
+    only in `extra`.
+    """
     names = (*PASSED, *also)
     inherited = {name: value for name, value in os.environ.items() if name not in SECRETS and _is_of(name, names)}
     return {**inherited, **(extra or {})}

@@ -30,7 +30,7 @@ def find_temporary_folder() -> Path:
 
 
 def find_runtime_folder() -> Path:
-    """Where leases are kept: one folder a user. Short, since paths of sockets may have 107 letters only."""
+    """Returns this user's folder of leases. Its path is short, since paths of sockets may have 107 letters only."""
     named = os.environ.get("LOADSTONE_RUNTIME_DIR")
     return Path(named) if named else find_temporary_folder() / f"loadstone-{os.getuid()}"
 

@@ -34,7 +34,7 @@ def compute_count_chance(count: int, drawn: int, share: float, dispersion: float
 def compute_share_chances(
     counts: Mapping[str, int], shares: Mapping[str, float], dispersion: Mapping[str, float]
 ) -> dict[str, float]:
-    """For each operation the chance of such a count, corrected for asking about all of them (Bonferroni)."""
+    """Returns the chance of each operation's count, corrected for asking about all of them (Bonferroni)."""
     drawn = sum(counts.values())
     played = [name for name, share in shares.items() if share > 0] if drawn else []
     chances = {

@@ -71,7 +71,7 @@ CHECK_TITLES = {
 
 
 def describe_limits_source(criteria: Criteria) -> str:
-    """Where the limits of a workload come from."""
+    """Names the source of a workload's limits."""
     return f"published figures, {criteria.source}" if criteria.source else DECLARED
 
 

@@ -33,7 +33,7 @@ class Maxima:
 
     @classmethod
     def from_scores(cls, app: float, web: float, mail: float) -> "Maxima":
-        """From numbers, with two decimals."""
+        """Returns maxima from numbers, rounded to two decimals."""
         return cls(*(round_score(Decimal(repr(value))) for value in (app, web, mail)))
 
 
@@ -55,7 +55,7 @@ class TileFigures:
 
     @classmethod
     def from_figures(cls, rates: Mapping[str, float], shares: Mapping[str, float]) -> "TileFigures":
-        """From measured rates and shares, rounded as they are reported."""
+        """Returns figures from measured rates and shares, rounded as they are reported."""
         figures = {**rates, **{f"qos_{name}": share for name, share in shares.items()}}
         return cls(**{name: round_score(Decimal(repr(float(value)))) for name, value in figures.items()})
 

@@ -59,10 +59,9 @@ class Outage:
 def compute_outage(
     lines: Sequence[OperationLine], fault_s: float, until_s: float, steady_end_s: float | None = None
 ) -> Outage | None:
-    """What the fault at `fault_s` cost, seen until `until_s`; None of too little before it.
-
-    Nobody need be answered any more from `steady_end_s` on, where users leave. An operation under way when the run
-    ends is neither failed nor affected by that alone: nobody knows how long it would have lasted.
+    """Returns the cost of the fault at `fault_s`, observed until `until_s`, None if too little precedes it. Operations
+    may stay without answers from `steady_end_s` on, where users leave. An operation under way when the run ends is
+    neither failed nor affected by that alone: nobody knows how long it would have lasted.
     """
     before = [line for line in lines if line.end_s is not None and line.end_s <= fault_s and _is_good(line)]
     if len(before) < LEAST_BEFORE:
@@ -170,7 +169,9 @@ class _Silences:
         return max((late - early for early, late in self.gaps), default=0.0)
 
     def measure_wait(self, begin_s: float, end_s: float) -> tuple[float, float] | None:
-        """For how long an operation waited in a silence of the fault; None where that was not for long."""
+        """Returns the interval in seconds that an operation waited in a silence of the fault, None if it did not wait
+        long.
+        """
         spans = ((max(begin_s, early), min(end_s, late)) for early, late in self.gaps)
         return next((span for span in spans if span[1] - span[0] > self.limit_s), None)
 

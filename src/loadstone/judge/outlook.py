@@ -26,7 +26,7 @@ def compute_most_operations(criteria: Criteria) -> float | None:
 
 
 def list_warnings(criteria: Criteria) -> Iterator[str]:
-    """What is wrong with the load before it is played: too small to be judged, pauses that nobody makes."""
+    """Yields warnings about the load before it is played: too small to be judged, or pauses that are cut to nothing."""
     expected, least = compute_most_operations(criteria), compute_least_operations(criteria)
     if expected is not None and expected < least:
         more = MARGIN * least / max(expected, 1e-9)

@@ -66,7 +66,7 @@ LEAST_GROUP_TILES = 2
 
 
 def collect_figures(tiles: Sequence[TileFigures], scored: Consolidation) -> dict[str, list[float]]:
-    """What groups are compared by, one value a tile."""
+    """Returns the figures by which groups are compared, one value a tile."""
     rates = {figure.name: [float(getattr(tile, figure.name)) for tile in tiles] for figure in COMPARED[1:]}
     return {COMPARED[0].name: [float(tile.score) for tile in scored.tiles], **rates}
 
@@ -120,7 +120,7 @@ class Reach:
 
 
 def compute_reach(groups: Sequence[str], figures: Mapping[str, Sequence[float]]) -> Reach:
-    """What the tests of `findings` can find: by the number of ways to deal tiles to groups, and by their scatter."""
+    """Returns what the tests of groups can detect, from the number of possible groupings and from the scatter."""
     tests = max(1, len(list_varying(figures)) * len(choose_groups(groups)))
     sizes = [groups.count(group) for group in choose_groups(groups)]
     # Both sides of the test: twice the one deal of tiles that sets groups farthest apart.

@@ -39,7 +39,9 @@ def compute_inside_usage(samples: Sequence[Sample], machine: str) -> dict[str, f
 
 
 def compute_outside_usage(samples: Sequence[Sample], machine: str) -> dict[str, float]:
-    """What a machine costs the host: cores by kind of thread, disk and lines as the hypervisor counts them."""
+    """Returns the cost of a machine on the host: cores by kind of thread, disk and networks as the hypervisor counts
+    them.
+    """
     views = [view for view in list_outside_views(samples, machine) if view is not None]
     kinds = dict.fromkeys(kind for view in views for kind in view.cpu_cores)
     usage = {f"{kind}_cores": _mean(view.cpu_cores.get(kind) for view in views) for kind in kinds}
@@ -56,7 +58,7 @@ def compute_outside_usage(samples: Sequence[Sample], machine: str) -> dict[str, 
 
 
 def list_outside_views(samples: Sequence[Sample], machine: str) -> list[OutsideView | None]:
-    """What the host counted for a machine, sample by sample."""
+    """Lists what the host counted for a machine, one entry a sample."""
     return [sample.machines[machine].outside for sample in samples if machine in sample.machines]
 
 

@@ -22,7 +22,7 @@ def judge_iteration(criteria: Criteria, figures: IterationFigures) -> IterationV
 
 
 def choose_headline(figures: IterationFigures) -> Headline | None:
-    """What is asked for first; None where nothing was measured."""
+    """Returns the first figure to report, None where nothing was measured."""
     rate = figures.throughput_per_s
     if rate is None or not (figures.requests or figures.answered):
         return None

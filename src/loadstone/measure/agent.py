@@ -72,7 +72,7 @@ class AgentConnection(Protocol):
     """A way to an agent."""
 
     async def ask(self, timeout_s: float) -> Json:
-        """What it tells; raises OSError, and ValueError for what is no answer."""
+        """Returns the agent's answer. Raises OSError, and ValueError if the answer is not valid."""
 
 
 @dataclass
@@ -88,7 +88,7 @@ class AgentGauge:
     """What made it; None of a host that the manifest tells of elsewhere."""
 
     async def read_inside(self) -> Json | None:
-        """Its counters; None when it does not answer in time."""
+        """Returns the agent's counters, None when it does not answer in time."""
         with contextlib.suppress(OSError, ValueError, TimeoutError):
             return await self.way.ask(AGENT_TIMEOUT_S)
         return None

@@ -16,7 +16,7 @@ from loadstone.model.records.manifest import HostFacts
 
 
 def read_host_facts() -> HostFacts:
-    """What a reader needs to know of this machine; values that cannot be read are None."""
+    """Returns the facts of this machine that a reader of results needs. Values that cannot be read are None."""
     memory = psutil.virtual_memory()
     return HostFacts(
         cpu_model=_cpu_model(),

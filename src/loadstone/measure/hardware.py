@@ -49,9 +49,8 @@ UNSTATED = ("Unknown", "Not Specified", "None")
 
 
 def read_hardware(root: Path = Path("/")) -> dict[str, dict[str, str]]:
-    """By part its facts, in words; parts of which nothing can be read are left out.
-
-    `root` is where /sys and /proc are.
+    """Returns facts as texts, by part. Parts of which nothing can be read are left out. `root` is where /sys and /proc
+    are.
     """
     parts = {
         "board": dict(_board(root)),

@@ -16,10 +16,10 @@ class Gauge(Protocol):
     """A machine that can be looked at."""
 
     async def read_inside(self) -> Json | None:
-        """What its own kernel counts; None when it has none or does not answer."""
+        """Returns the counters of its own kernel, None when it has none or does not answer."""
 
     async def read_outside(self) -> Json | None:
-        """What the host counts for it."""
+        """Returns what the host counts for it, None if it counts nothing."""
 
 
 async def read_gauge(gauge: Gauge) -> Json:
@@ -28,7 +28,7 @@ async def read_gauge(gauge: Gauge) -> Json:
 
 
 def compute_views(before: Json | None, after: Json, seconds: float) -> Json:
-    """What happened between two looks, from both sides; None for a side that said nothing."""
+    """Returns the growth between two readings, from both sides. A side without a reading is None."""
     last = before or {}
     return {
         "inside": _inside(last.get("inside"), after["inside"]),

@@ -98,7 +98,7 @@ class PowerCommand:
         return f"command {self.command}"
 
     async def read_watts(self, at_s: float) -> float | None:
-        """What it prints now."""
+        """Returns the watts that the command prints now."""
         argv = shlex.split(self.command)
         try:
             process = await launch.start(*argv, stdout=asyncio.subprocess.PIPE)

@@ -55,7 +55,7 @@ class StatusMeter:
 def compute_status_figures(
     before: tuple[float, ServiceStatus] | None, after: tuple[float, ServiceStatus] | None
 ) -> Json:
-    """What is, and how what grows grew in a second; nothing where it said nothing."""
+    """Returns the current values and the growth of counters per second, nothing if a reading is missing."""
     if after is None:
         return {"now": {}, "per_s": {}}
     read_s, status = after

@@ -39,7 +39,7 @@ BLAME = {
 
 
 def get_blame(kind: str) -> Blame:
-    """Whose matter a kind of error is."""
+    """Returns who is responsible for a kind of error."""
     return BLAME.get(kind, Blame.TRANSPORT)
 
 

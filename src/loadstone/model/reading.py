@@ -255,7 +255,7 @@ def _below(model: object, part: str) -> object:
 
 
 def describe_remedy(kind: object, loc: places.Path) -> str:
-    """What belongs at a place of a section, from its description."""
+    """Returns the expected value at a place of a section, from its description."""
     described, model = None, kind
     for part in loc:
         field = _fields(model).get(part)

@@ -55,7 +55,7 @@ class Station(Section):
 
     @classmethod
     def parse(cls, text: str) -> "Station":
-        """Reads `workers=4,service=0.005,spread=fixed`. Raises UsageError."""
+        """Reads a station such as `workers=4,service=0.005,spread=fixed`. Raises UsageError."""
         return from_settings(cls, "station", read_settings(text))
 
     def __str__(self) -> str:
@@ -81,7 +81,7 @@ class Reference:
         return str({"app": self.app, **dict(self.services)}[choice])
 
     def disclose(self) -> dict[str, str | int | None]:
-        """Its settings, as results keep them."""
+        """Returns the settings of the system in the form that results store."""
         changed = {"set": write_settings_of_programs(self.settings)} if self.settings else {}
         return {"threads": self.threads, **self.services.disclose(), **changed}
 
@@ -105,7 +105,7 @@ class FileServer(Section):
 
     @classmethod
     def parse(cls, text: str) -> "FileServer":
-        """Reads `files=support,sessions=4`. Raises UsageError."""
+        """Reads a file server such as `files=support,sessions=4`. Raises UsageError."""
         return from_settings(cls, "file server", read_settings(text))
 
     def __str__(self) -> str:

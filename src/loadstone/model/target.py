@@ -76,7 +76,9 @@ class Identity:
 
     @classmethod
     def from_files(cls, certificate: Path | None, key: Path | None) -> "Identity | None":
-        """From the paths of both, or of one file that holds both; None without any. Raises UsageError."""
+        """Returns an identity from the paths of certificate and key, or of one file that holds both. Returns None
+        without any. Raises UsageError.
+        """
         if certificate is None:
             if key is not None:
                 raise UsageError(f"The key {key} has no certificate. Add --cert FILE.")

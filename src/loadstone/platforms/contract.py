@@ -148,10 +148,12 @@ class MachineNetwork(Protocol):
         """A port for a service that must be told one: the usual one where nobody else can have it, else a free one."""
 
     async def find_endpoint(self, port: int) -> Endpoint:
-        """Where the driver reaches a port of this machine."""
+        """Returns the endpoint at which the driver reaches a port of this machine."""
 
     async def find_route(self, peer: "Machine", port: int) -> Endpoint | None:
-        """Where a service of this machine reaches a port of `peer`; None when it cannot."""
+        """Returns the endpoint at which a service of this machine reaches a port of `peer`, None if
+        there is no route.
+        """
 
 
 class MachineCounters(Protocol):

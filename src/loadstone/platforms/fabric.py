@@ -18,7 +18,7 @@ from loadstone.host import locks, netlink
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PUBLIC
 from loadstone.platforms.journal import ResourceJournal
-from loadstone.platforms.subnets import BLOCK, PREFIX, free_subnet
+from loadstone.platforms.subnets import BLOCK, PREFIX, find_free_subnet
 
 TAP = "tap"
 """First letters of the lines of virtual machines."""
@@ -207,7 +207,7 @@ class Fabric:
         )
 
     def _make(self, name: str) -> Network:
-        network = Network(name, free_subnet(self.block, (held.subnet for held in self.networks.values())))
+        network = Network(name, find_free_subnet(self.block, (held.subnet for held in self.networks.values())))
         self._make_bridge(network)
         return network
 

@@ -75,16 +75,16 @@ class FakePlatform:
     """Makes nothing."""
 
     def choose_attachment(self, spec: MachineSpec) -> Attachment:
-        """It needs no network."""
+        """Returns the attachment of a machine without networks."""
         return Attachment.NONE
 
     async def explain_missing(self, spec: MachineSpec) -> str:
-        """Nothing is."""
+        """Returns an empty text, since nothing can be missing."""
         return ""
 
     @asynccontextmanager
     async def start_machine(self, context: MachineContext) -> AsyncIterator[Machine]:
-        """A name."""
+        """Yields a machine that is only a name."""
         machine = FakeMachine(context)
         try:
             yield machine

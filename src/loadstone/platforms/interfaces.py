@@ -7,18 +7,18 @@ from loadstone.model.machine import PUBLIC
 from loadstone.platforms.fabric import TAP, NetworkInterface
 
 
-def address_of(nics: Mapping[str, NetworkInterface]) -> str | None:
+def find_address(nics: Mapping[str, NetworkInterface]) -> str | None:
     """The address at which the host reaches a machine with these lines: the public one, else the first."""
     nic = nics.get(PUBLIC) or next(iter(nics.values()), None)
     return nic.address if nic else None
 
 
-def addresses(nics: Mapping[str, NetworkInterface]) -> dict[str, str]:
+def list_addresses(nics: Mapping[str, NetworkInterface]) -> dict[str, str]:
     """A machine's addresses by network, for its facts."""
     return {name: nic.address for name, nic in nics.items()}
 
 
-def line_counters(pid: int, nics: Mapping[str, NetworkInterface]) -> dict[str, dict[str, int]]:
+def read_line_counters(pid: int, nics: Mapping[str, NetworkInterface]) -> dict[str, dict[str, int]]:
     """Bytes and drops by network, as the machine counts them (proc(5), /proc/net/dev of a process's namespace).
 
     What a tap receives, its machine has sent.

@@ -12,7 +12,7 @@ from loadstone.model.machine import MachineSpec
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, MachineContext, MachineCounters, ProgramHost, Service
 from loadstone.platforms.failing import fail_processes
-from loadstone.platforms.interfaces import address_of, line_counters
+from loadstone.platforms.interfaces import find_address, read_line_counters
 from loadstone.platforms.routing import find_route_over
 
 Json = dict[str, Any]
@@ -44,7 +44,7 @@ class LocalMachine(ProgramHost, MachineCounters):
     @property
     def address(self) -> str:
         """Its own, or the host's."""
-        return address_of(self.context.nics) or self.context.listen
+        return find_address(self.context.nics) or self.context.listen
 
     @property
     def files(self) -> str:
@@ -77,7 +77,7 @@ class LocalMachine(ProgramHost, MachineCounters):
         return usual if self.context.nics else find_free_port()
 
     async def find_endpoint(self, port: int) -> Endpoint:
-        """At its address."""
+        """Returns the port's endpoint at the machine's address."""
         return Endpoint(self.address, port)
 
     async def find_route(self, peer: Machine, port: int) -> Endpoint | None:
@@ -99,10 +99,10 @@ class LocalMachine(ProgramHost, MachineCounters):
     def read_line_counters(self) -> dict[str, dict[str, int]]:
         """Counters of its lines, as a process there sees them; none while nothing runs."""
         pids = self.list_running()
-        return line_counters(pids[0], self.context.nics) if pids else {}
+        return read_line_counters(pids[0], self.context.nics) if pids else {}
 
     def end(self) -> str:
-        """It has no process of its own that could end."""
+        """Returns an empty text, since the machine has no process that could end."""
         return ""
 
 

@@ -33,7 +33,7 @@ def get_platform_kind(name: str) -> PlatformKind:
 
 @cache
 def build_machine_kind() -> type[MachineSpec]:
-    """What can be said of machines of all platforms together, for reading what users wrote."""
+    """Returns the type that has the settings of all platforms, for reading files and options."""
     names = tuple(list_platform_kinds())
     extra_fields: dict[str, Any] = {
         name: (field.annotation, field)

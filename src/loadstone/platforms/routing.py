@@ -13,9 +13,8 @@ LOOPBACK = "127.0.0.1"
 async def find_route_over(
     nics: Mapping[str, NetworkInterface], peer: Machine, port: int, host: str | None
 ) -> Endpoint | None:
-    """From a machine with these lines to a port of a peer; None when there is no way.
-
-    A private network comes before the public one; `host` is what a machine without lines calls the host.
+    """Returns the endpoint at which a machine with these interfaces reaches a port of a peer, None if there is no
+    route. A private network comes before the public network; `host` is how a machine without interfaces names the host.
     """
     theirs: Mapping[str, str] = peer.facts.get("networks", {})
     shared = sorted((name for name in nics if name in theirs), key=lambda name: name == PUBLIC)

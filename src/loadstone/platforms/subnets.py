@@ -14,7 +14,7 @@ BLOCK = ipaddress.IPv4Network("10.200.0.0/13")
 PREFIX = 24
 
 
-def free_subnet(block: ipaddress.IPv4Network, ours: Iterator[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
+def find_free_subnet(block: ipaddress.IPv4Network, ours: Iterator[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
     """A network that no address of this host is in, and no route leads to."""
     taken = [*ours, *_routed()]
     for addresses in psutil.net_if_addrs().values():

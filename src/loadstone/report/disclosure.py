@@ -29,7 +29,7 @@ def list_versions_and_host(versions: Mapping[str, str | None], host: HostFacts) 
 
 
 def list_notes(notes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """What the user noted, marked as that: nobody checked it."""
+    """Yields the notes of the user, marked as unverified."""
     for name, text in notes.items():
         yield f"{name} (noted)", text
 

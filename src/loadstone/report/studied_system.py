@@ -12,7 +12,7 @@ PLATFORM_NAMES = {PROCESS: "plain processes of this host"}
 
 
 def describe_system_and_host(manifest: StudyManifest, runs: Sequence[RunSummary]) -> str:
-    """What the runs were made against, and on what, in one line."""
+    """Describes the system and the host of the runs in one line."""
     system = describe_system(manifest, runs)
     if manifest.clock is Clock.VIRTUAL:
         return f"{system}, in virtual time: no server was measured"
@@ -21,13 +21,13 @@ def describe_system_and_host(manifest: StudyManifest, runs: Sequence[RunSummary]
 
 
 def describe_machines(runs: Sequence[RunSummary]) -> str:
-    """What made the machines of a system that the lab started; empty for others, and in older answers."""
+    """Describes the platform of a system that the lab started. It is empty for other systems, and in older answers."""
     platforms = sorted({run.platform for run in runs if run.platform})
     return " and ".join(PLATFORM_NAMES.get(platform, f"platform {platform}") for platform in platforms)
 
 
 def describe_system(manifest: StudyManifest, runs: Sequence[RunSummary]) -> str:
-    """What was measured: the targets of the sides where each has one of its own, else what all runs share."""
+    """Describes the measured system: the targets of the sides if they differ, else the system that all runs share."""
     targets = {run.request.side.upper(): write_value(run.request.settings.get("target", "")) for run in runs}
     if targets and all(targets.values()):
         each = (f"{side} {target}".strip() for side, target in sorted(targets.items()))

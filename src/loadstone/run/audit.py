@@ -59,7 +59,7 @@ _RULES: TypeAdapter[tuple[TableRule, ...]] = TypeAdapter(tuple[TableRule, ...])
 
 
 async def read_holdings(target: Target) -> Holdings | None:
-    """What the application holds now; None when it does not answer."""
+    """Returns what the application holds now, None when it does not answer."""
     if target.http is None:
         return None
     with contextlib.suppress(OSError, ValueError):  # pydantic's errors are ValueErrors

@@ -47,8 +47,8 @@ def make_criteria(
     identity: WorkloadId | None = None,
     is_bent: bool = False,
 ) -> Criteria:
-    """What one workload's run is held to; a server that `is_ours` can be asked what it holds. A load that `is_bent`
-    follows a curve, and its pauses with it.
+    """Returns the criteria for the run of one workload. A server that `is_ours` can be asked for its contents. A load
+    that `is_bent` follows a curve, and its pauses with it.
     """
     mix = compute_shares(workload)
     return Criteria(

@@ -58,7 +58,9 @@ def record_system(system: System) -> SystemRecord:
 
 
 def record_placement(placement: Placement) -> dict[str, Settings]:
-    """Where services run, as kept: only what was declared other than usual."""
+    """Returns where services run in the form that results store: only declared settings that differ
+    from the default.
+    """
     machines = {"machine": record_machine(placement.machine), "backend": record_machine(placement.backend)}
     return machines | record_roles(placement.roles)
 

@@ -52,7 +52,7 @@ class Driving:
         return self.process.pid
 
     async def read_events(self) -> AsyncIterator[tuple[str, Event]]:
-        """Its events, each as the line it wrote and what it says; raises DriverError when it fails."""
+        """Yields the driver's events, each with its line. Raises DriverError when the driver fails."""
         assert self.process.stdout is not None
         async for line in self.process.stdout:
             yield line.decode(errors="replace"), _read(line)

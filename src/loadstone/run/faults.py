@@ -31,7 +31,7 @@ class Injector:
             self.record = replace(self.record, refused=str(error))
 
     def conclude(self) -> FaultRecord | None:
-        """What was done, with what became of the machine by now."""
+        """Returns the record of the fault, with the machine's state by now. Returns None without a fault."""
         if self.record is None:
             return None
         later = {

@@ -85,7 +85,7 @@ _SEEN = TypeAdapter(Seen)
 
 
 async def check_target(target: Target, workloads: Sequence[Workload]) -> tuple[str, ...]:
-    """What is to be known of the way to the target, as sentences. Raises UsageError with the cause and a remedy where a
+    """Returns notes on the route to the target, as sentences. Raises UsageError with the cause and a remedy where a
     side of it cannot be measured.
     """
     protocols = {workload.connections.protocol if workload.connections else "http1" for workload in workloads}

@@ -13,15 +13,15 @@ def derive_seed(seed: int, purpose: str, number: int) -> int:
 
 
 def derive_iteration_seed(seed: int, iteration: int) -> int:
-    """Of an iteration of a run, counted from 1."""
+    """Derives the seed of an iteration of a run, counted from 1."""
     return seed if iteration == FIRST_SEED else derive_seed(seed, "iteration", iteration)
 
 
 def derive_run_seed(seed: int, number: int) -> int:
-    """Of a run of a study. Runs that are to have the same users have the same number."""
+    """Derives the seed of a run of a study. Runs with the same users have the same number."""
     return derive_seed(seed, "run", number)
 
 
 def derive_tile_seed(seed: int, number: int) -> int:
-    """Of a tile of a run."""
+    """Derives the seed of a tile of a run."""
     return derive_seed(seed, "tile", number)

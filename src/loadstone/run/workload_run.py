@@ -175,7 +175,7 @@ def _load_shipped(name: str) -> Workload:
 
 
 def list_criteria(spec: RunSpec) -> tuple[Criteria, ...]:
-    """What each workload of a run is held to."""
+    """Returns the criteria of each workload of a run."""
     is_ours = isinstance(spec.system, Reference)
     return tuple(
         make_criteria(part.workload, spec.profile, part.load, is_shipped(part.workload), spec.driver_limits, is_ours)

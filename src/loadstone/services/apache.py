@@ -198,8 +198,8 @@ def render_http(site: Site, pool: Pool, modules: Sequence[str], content: str) ->
 
 
 def render_php_handler(site: Site) -> tuple[str, str]:
-    """What gives requests to PHP's process manager, to which connections are kept where it is tuned; and its lines.
-    What it keeps is also the most that each process opens, so that together they never hold more than there are.
+    """Returns the handler of PHP's process manager, and its configuration lines. Where it is tuned, connections are
+    kept. Each process opens at most as many as it keeps, so that together they never exceed the children.
     """
     address = f"unix:{site.folder}/{php.PHP_SOCKET}|fcgi://php"
     max_connections = 0

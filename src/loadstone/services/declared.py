@@ -17,7 +17,7 @@ class DeclaredPage(TypedDict):
 
 @cache
 def read_declared_pages() -> dict[str, DeclaredPage]:
-    """By workload and operation, as `banking/login`."""
+    """Returns declared pages by workload and operation, such as `banking/login`."""
     output = launch.run([find_server(), "pages"], check=True).stdout
     pages: dict[str, DeclaredPage] = json.loads(output)
     return pages

@@ -11,7 +11,7 @@ from loadstone.model.service import ServiceRole
 from loadstone.services import tomcat
 from loadstone.services.declared import read_declared_pages
 from loadstone.services.kind import SITE, Program, Site
-from loadstone.services.sites import file_command
+from loadstone.services.sites import build_file_command
 from loadstone.services.status import STATUS
 from loadstone.services.unprivileged import build_shell_command
 
@@ -63,7 +63,7 @@ def build_program(site: Site, application: Application, preparing: Sequence[list
         f"{SITE}/WEB-INF/{tomcat.STATUS_PAGE}": tomcat.read_page(tomcat.STATUS_PAGE),
         **read_sources(application.workload),
     }
-    files_command = file_command(application.workload, 1, site_folder)
+    files_command = build_file_command(application.workload, 1, site_folder)
     steps = [
         tomcat.build_folder_command(site),
         *([files_command] if preparing is None else preparing),
@@ -98,7 +98,7 @@ def read_sources(workload: str) -> dict[str, str]:
 
 
 def render_facts(workload: str) -> str:
-    """What a workload declares of its pages, as Java."""
+    """Returns the declarations of a workload's pages as Java source."""
     rows = ",\n".join(
         f"        Map.entry({json.dumps(name.partition('/')[2])}, "
         f"new Facts({page['bytes']}, List.of({json.dumps(page['links'])[1:-1]})))"

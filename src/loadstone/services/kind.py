@@ -15,7 +15,7 @@ SITE = "site"
 
 
 def get_local_address(listen: str) -> str:
-    """Where a machine itself reaches what listens there."""
+    """Returns the address at which a machine itself reaches what listens there."""
     return "127.0.0.1" if listen == "0.0.0.0" else listen
 
 

@@ -94,7 +94,7 @@ def read_pages() -> dict[str, str]:
 
 
 def render_facts() -> str:
-    """What workloads declare of their pages, as PHP."""
+    """Returns the declarations of the workloads' pages as PHP source."""
     rows = [
         f"    '{name}' => ['bytes' => {page['bytes']}, 'links' => {json.dumps(page['links'])}],\n"
         for name, page in read_declared_pages().items()
@@ -103,7 +103,7 @@ def render_facts() -> str:
 
 
 def build_page_environment(site: Site) -> dict[str, str]:
-    """What the pages find in their environment."""
+    """Returns the environment variables that the pages read."""
     return {"LOADSTONE_BACKEND": site.peers[ServiceRole.BACKEND], "LOADSTONE_FILES": site.document_root}
 
 
@@ -149,7 +149,7 @@ def build_manager_command(site: Site) -> list[str]:
 
 
 def render_manager_configuration(site: Site) -> str:
-    """Of PHP's process manager, as the user that starts it."""
+    """Returns the configuration of PHP's process manager, which runs as the user that starts it."""
     chosen = find_settings(site)
     values = "".join(f"php_admin_value[{name}] = {value}\n" for name, value in build_ini(site).items())
     return (

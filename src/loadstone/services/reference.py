@@ -51,7 +51,7 @@ def build_statistics_command(listen: str, database: str) -> list[str]:
 def build_web_command(listen: str, backend: str, threads: int, names: Sequence[str]) -> list[str]:
     """The three web sites on two free ports of an address, with certificates for these names and addresses."""
     command = [SERVER, "web", "--until-stdin-ends", "--threads", str(threads), "--backend", backend]
-    options = [word for name in names for word in ("--name", name)]
+    options = [argument for name in names for argument in ("--name", name)]
     return [*command, "--listen", f"{listen}:0", "--listen-tls", f"{listen}:0", *options]
 
 
@@ -59,7 +59,7 @@ def create_certificate(names: Sequence[str]) -> dict[str, str]:
     """A new certificate for names and addresses: its files by name, that of its authority among them. Raises
     ServiceError.
     """
-    options = [word for name in names for word in ("--name", name)]
+    options = [argument for name in names for argument in ("--name", name)]
     with make_temporary_folder("certificate") as folder:
         outcome = launch.run([find_server(), "certificate", str(folder), *options], timeout=CERTIFIED_S)
         if outcome.returncode:

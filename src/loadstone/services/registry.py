@@ -36,7 +36,7 @@ def _order(kind: ServiceKind) -> tuple[bool, str]:
 
 
 def choose_web_server(system: Reference, needs: ServerNeeds) -> tuple[ServiceKind, Mechanism]:
-    """What answers for a web server alone, and by what: as asked, or by the first mechanism that the workload and the
+    """Returns the web server and the mechanism of its answers: as requested, or the first that the workload and the
     server have in common. Raises UsageError where they have none.
     """
     kind = get_service_kind(get_topology(needs.need).front.service, system.services.service)
@@ -67,7 +67,7 @@ def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
     for name, chosen in system.services.list_changed().items():
         option = name.replace("_", "-")
         if name not in topology.choices:
-            fitting = ", ".join(other.need for other in list_topologies_with(name))
+            fitting = ", ".join(candidate.need for candidate in list_topologies_with(name))
             raise UsageError(
                 f"{CHOICES[name].about} applies to workloads of kind {fitting}; these need `{needs.need}`. "
                 f"Remove --{option}."
@@ -115,7 +115,9 @@ def _refuse_untuned(system: Reference, kind: ServiceKind, mechanism: Mechanism |
     if system.services.tuning in kind.list_tunings(mechanism):
         return
     kinds_of_role = list_service_kinds(kind.role).values()
-    tuned = [other.name for other in kinds_of_role if system.services.tuning in other.list_tunings(mechanism)]
+    tuned = [
+        candidate.name for candidate in kinds_of_role if system.services.tuning in candidate.list_tunings(mechanism)
+    ]
     suffix = f" for {mechanism}" if mechanism else ""
     raise UsageError(f"`{kind.name}` has no {system.services.tuning} settings{suffix}. These have: {', '.join(tuned)}.")
 

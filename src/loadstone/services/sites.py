@@ -16,11 +16,11 @@ def build_file_commands(site: Site, *folders: str) -> list[list[str]]:
     folder_command = ["mkdir", "-p", site.document_root, *(f"{site.folder}/{folder}" for folder in folders)]
     file_sets = {} if site.kept_files else site.file_sets
     sets = {PAGES_OF.get(name, name) if site.shared_folder else name: file_sets[name] for name in file_sets}
-    commands = [file_command(name, sessions, site.document_root) for name, sessions in sets.items()]
+    commands = [build_file_command(name, sessions, site.document_root) for name, sessions in sets.items()]
     return [folder_command, *commands, *_linking(site)]
 
 
-def file_command(name: str, sessions: int, folder: str) -> list[str]:
+def build_file_command(name: str, sessions: int, folder: str) -> list[str]:
     """Command that writes a file set to a folder."""
     return [SERVER, "fileset", name, "--sessions", str(sessions), folder]
 

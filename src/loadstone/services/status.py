@@ -29,7 +29,7 @@ class StatusSource:
 
 def read_nginx(text: str) -> StatusFigures:
     """nginx's stub_status: four lines of numbers (nginx.org, ngx_http_stub_status_module)."""
-    numbers = [float(word) for word in NUMBER.findall(text)]
+    numbers = [float(figure) for figure in NUMBER.findall(text)]
     if not text.startswith("Active connections:") or len(numbers) != 7:
         raise ValueError("the response is not a status page of nginx")
     active, accepted, _, requests, reading, writing, waiting = numbers
@@ -57,8 +57,8 @@ def read_php(text: str) -> StatusFigures:
 
 
 def read_json(text: str) -> StatusFigures:
-    """What programs of ours say of others: a page of Tomcat's beans (tomcat.apache.org, monitoring), the role
-    `statistics` of a database's counters.
+    """Reads status figures that our programs write as JSON: a page of Tomcat's beans (tomcat.apache.org, monitoring),
+    the role `statistics` of a database's counters.
     """
     try:
         fields = json.loads(text)

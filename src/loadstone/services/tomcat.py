@@ -188,8 +188,8 @@ def render_server_xml(site: Site, contexts: Mapping[str, str], kept_files: Mappi
         f'maxConnections="{chosen.connections}" maxKeepAliveRequests="{chosen.requests_each}" '
         'URIEncoding="ISO-8859-1" relaxedQueryChars="[]|"'
     )
-    links, kept = ' allowLinking="true"' if site.shared_folder else "", kept_files or {}
-    parts = "".join(_context(path, folder, kept.get(path, ""), chosen, links) for path, folder in contexts.items())
+    links, folders = ' allowLinking="true"' if site.shared_folder else "", kept_files or {}
+    parts = "".join(_context(path, folder, folders.get(path, ""), chosen, links) for path, folder in contexts.items())
     return (
         f'<Server port="-1">\n  <Service name="Catalina">\n    <Connector port="{site.port}" {common}/>\n'
         f'    <Connector port="{site.tls_port}" {common} SSLEnabled="true" scheme="https" secure="true">\n'
@@ -230,8 +230,8 @@ def render_web_xml(
     servlets: Mapping[str, Sequence[str]] | None = None,
     max_upload_bytes: int = 0,
 ) -> str:
-    """Of one application: JSP pages by the pattern that they answer, patterns of files, and patterns by servlet, which
-    take files of so many bytes, in memory.
+    """Returns the descriptor of one application: patterns of JSP pages by page, patterns of files, and patterns by
+    servlet. Servlets take uploads of so many bytes, in memory.
     """
     development = "true" if find_settings(site).recompiles else "false"
     compile_settings = "".join(

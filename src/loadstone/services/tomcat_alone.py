@@ -29,7 +29,7 @@ def build_kind(name: str, form: TomcatForm) -> ServiceKind:
 
 
 def build_program(site: Site, form: TomcatForm) -> Program:
-    """As the user that starts it."""
+    """Returns Tomcat, which runs as the user that starts it."""
     site_folder = f"{site.folder}/{SITE}"
     is_servlet = site.mechanism is Mechanism.SERVLET
     servlets = {"PrintEnv": (MECHANISMS_PATH,)} if is_servlet else {}

@@ -70,7 +70,7 @@ def migrate_manifest(old: OldDocument) -> OldDocument:
 
 
 def migrate_criteria(old: OldDocument, is_of_tiles: bool) -> OldDocument:
-    """What one workload is held to."""
+    """Migrates the criteria of one workload."""
     new = {key: value for key, value in old.items() if key != "workload"}
     return {**new, "id": migrate_workload_id(old["workload"], is_of_tiles)}
 
@@ -87,13 +87,13 @@ def migrate_workload_id(label: str, is_of_tiles: bool) -> OldDocument:
 
 
 def migrate_system(old: OldDocument) -> OldDocument:
-    """What was measured."""
+    """Migrates the description of the measured system."""
     settings = {key: value for key, value in old.items() if key != "kind"}
     return {"kind": old["kind"], "settings": settings}
 
 
 def migrate_machine(old: OldDocument) -> OldDocument:
-    """What a machine was made of."""
+    """Migrates the settings of a machine."""
     named = ("about", "platform", "accelerator", "networks")
     facts = {key: value for key, value in old.items() if key not in named}
     return {**{key: old[key] for key in named if old.get(key) is not None}, "facts": facts}
@@ -146,7 +146,7 @@ def answer_part(old: OldDocument, kind: str) -> OldDocument:
 
 
 def with_metrics(old: Any) -> Any:
-    """What were called figures are metrics, at every depth."""
+    """Renames figures to metrics, at every depth."""
     if isinstance(old, dict):
         return {"metrics" if key == "figures" else key: with_metrics(value) for key, value in old.items()}
     return [with_metrics(value) for value in old] if isinstance(old, list) else old

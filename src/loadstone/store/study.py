@@ -102,7 +102,7 @@ def read_written_study(path: Path) -> StudyManifest:
 
 
 def read_answer(path: Path, kind: TypeAdapter[A]) -> A:
-    """What a study's runs say so far, as its kind's answer; raises StoreError when there is nothing yet."""
+    """Returns the answer of a study's runs so far, as its kind's type. Raises StoreError when there is none yet."""
     return read_migrated(path / ANSWER, kind, ANSWER_SCHEMA, migrate.answer)
 
 

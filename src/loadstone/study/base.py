@@ -39,7 +39,7 @@ class StudyBase(Protocol):
         """Makes a run into a folder below `runs`. Raises LoadstoneError."""
 
     def summarize(self, request: RunRequest, result: Result) -> RunSummary:
-        """What came of it."""
+        """Returns the summary of a finished run."""
 
     def identify(self) -> dict[str, Any]:
         """All that is not varied: what makes two studies the same, beside their question."""
@@ -86,7 +86,7 @@ class WorkloadRuns(Runs):
         return apply(spec, request.settings)
 
     def summarize(self, request: RunRequest, result: Result) -> RunSummary:
-        """What came of it."""
+        """Returns the summary of a finished run of workloads."""
         return summarize(request, result)
 
     def identify(self) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class TileRuns(Runs):
         return replace(self.spec, loads=list_tile_loads(self.most_tiles * FULL))
 
     def summarize(self, request: RunRequest, result: Result) -> RunSummary:
-        """What came of it."""
+        """Returns the summary of a finished run of tiles."""
         return summarize_tiles(request, result)
 
     def identify(self) -> dict[str, Any]:

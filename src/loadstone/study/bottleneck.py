@@ -95,7 +95,7 @@ def _full(run: RunSummary) -> Iterator[Bottleneck]:
 
 
 def describe_common(runs: Sequence[RunSummary]) -> str:
-    """What most of several runs were up against, in words; empty where nothing was watched."""
+    """Describes what limited most of several runs, empty where nothing was monitored."""
     resources = [resource for run in runs if (resource := find_bottleneck(run)) is not None]
     if not resources:
         return ""

@@ -11,7 +11,9 @@ Conditions = Mapping[str, str]
 
 
 def list_conditions(manifest: Manifest) -> dict[str, str]:
-    """What the machines of the system under test were given; nothing of one that the lab did not make."""
+    """Returns the resources of the machines of the system under test, nothing for a system that the lab
+    did not start.
+    """
     machines = [machine.facts for role, machine in manifest.machines.items() if role not in SUPPORT]
     each = [_of_machine(facts, manifest.host) for facts in machines]
     joined = {name: " and ".join(dict.fromkeys(facts[name] for facts in each)) for name in (each[0] if each else ())}

@@ -67,6 +67,6 @@ def draw_over_load(
 
 
 def conclude_common(verdicts: Sequence[Verdict]) -> Verdict:
-    """What runs at one load come to, for a color: all invalid is invalid, all passed is a pass, else a failure."""
+    """Returns the common verdict of runs at one load: invalid if all are invalid, pass if all passed, else fail."""
     outcomes = set(verdicts)
     return choose_worst(verdicts) if len(outcomes) == 1 else Verdict.FAIL

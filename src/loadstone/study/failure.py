@@ -62,7 +62,7 @@ MOST_SEEN = 1000
 
 
 def find_failure(iteration: Iteration) -> Failure | None:
-    """What the fault of an iteration came to; None where there was none."""
+    """Returns the effect of an iteration's fault, None where there was none."""
     fault, start = iteration.fault, iteration.records.start
     if fault is None or start is None or iteration.phases is None:
         return None

@@ -88,12 +88,12 @@ class StudyAnswer(Generic[A]):
 
 
 def skip_index(answers: Sequence[Answer]) -> float | None:
-    """Of kinds that find no peaks."""
+    """Returns None, for kinds that find no peaks."""
     return None
 
 
 def skip_indices(answers: Sequence[Answer]) -> IndexPair | None:
-    """Of kinds that find no peaks on two sides."""
+    """Returns None, for kinds that find no peaks on two sides."""
     return None
 
 
@@ -103,7 +103,7 @@ def show_no_overview(answers: Sequence[Answer]) -> Iterator[Block]:
 
 
 def leave_conclusion(runs: Sequence[RunSummary]) -> str:
-    """Of kinds whose answer says everything."""
+    """Returns an empty text, for kinds whose answer says everything."""
     return ""
 
 
@@ -153,7 +153,9 @@ class StudyKind(Generic[S, A]):
     """Place among the kinds where they are listed, the smallest first."""
 
     def conclude(self, part: A, runs: Sequence[RunSummary]) -> Verdict:
-        """What a workload's answer amounts to, given all runs of the study: invalid where nothing is answered."""
+        """Returns the verdict of a workload's answer, given all runs of the study: invalid where
+        nothing is answered.
+        """
         verdicts = [run.verdict for run in runs if run.request.workload == part.workload]
         valid = [verdict for verdict in verdicts if verdict is not Verdict.INVALID]
         is_unfit = set(verdicts) == {Verdict.INVALID} and not self.learns_from_invalid

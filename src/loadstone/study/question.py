@@ -52,7 +52,7 @@ class Question(Protocol[A_co]):
         """About how many runs are still to be made."""
 
     def answer(self, runs: Sequence[RunSummary]) -> A_co:
-        """What the runs say so far."""
+        """Returns the answer of the runs so far."""
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def _unheard(_: object) -> None:
 
 
 def answer_of(spec: StudySpec[A], runs: Sequence[RunSummary]) -> StudyAnswer[A]:
-    """What the runs say so far, with all of them."""
+    """Returns the answer of the runs so far, together with all of them."""
     parts = spec.questions.answer_all(runs)
     left = spec.questions.estimate_left(runs)
     kind = spec.kind
@@ -126,7 +126,9 @@ def answer_of(spec: StudySpec[A], runs: Sequence[RunSummary]) -> StudyAnswer[A]:
 
 
 def compute_identity(spec: StudySpec[A]) -> str:
-    """What makes two studies the same: the question, the workloads as declared, and all that is not varied."""
+    """Returns the identity of a study, which is the same for the same question, workloads and settings that are not
+    varied.
+    """
     identity = {"declaration": spec.declaration, **spec.base.identify(), "version": __version__}
     return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
 

@@ -180,7 +180,7 @@ def _read_watts(result: Result) -> float | None:
 
 
 def summarize(request: RunRequest, result: Result) -> RunSummary:
-    """What came of a run of one workload, from its result as kept and judged."""
+    """Returns the summary of a run of one workload, from its stored and judged result."""
     (workload,) = result.workloads
     verdict = result.verdict.find_workload(workload.id.label) if result.verdict else None
     assert verdict is not None, "a run of a study is judged before it is summarized"
@@ -252,7 +252,7 @@ def _misses_ended(result: Result, iterations: Sequence[Iteration]) -> bool:
 
 
 def summarize_tiles(request: RunRequest, result: Result) -> RunSummary:
-    """What came of a run of tiles, from its result as kept and judged; at most five reasons are kept."""
+    """Returns the summary of a run of tiles, from its stored and judged result. At most five reasons are kept."""
     verdict = result.verdict
     assert verdict is not None and verdict.consolidation is not None, "a run of tiles is judged before it is summarized"
     common, total = verdict.consolidation, verdict.whole

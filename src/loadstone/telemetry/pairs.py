@@ -42,7 +42,7 @@ class PairFigures(Collector):
         self.statuses = statuses
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics."""
+        """Yields the metrics of all pairs."""
         for name, (about, gauge) in GAUGES.items():
             family = GaugeMetricFamily(f"loadstone_pair_{name}", about, labels=("pair",))
             for status in self.statuses:

@@ -32,7 +32,7 @@ class Figures(Collector):
         self.tally = tally
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics."""
+        """Yields the metrics of all workloads."""
         operations = CounterMetricFamily(
             "loadstone_operations", "Operations performed", labels=("workload", "operation", "grade")
         )

@@ -65,7 +65,7 @@ class DeploymentChoices:
         kinds = map(self.get_kind, topology.peers)
         return any(kind.shares_folder for kind in kinds if kind is not None)
 
-    def file_sets_of(self, topology: Topology) -> Mapping[str, int]:
+    def choose_file_sets(self, topology: Topology) -> Mapping[str, int]:
         """Returns the sessions that file sets of the front are written for, by name."""
         if "mechanism" not in topology.front.settings:
             return self.needs.file_sets
@@ -164,7 +164,7 @@ async def _start_front(
         choices.build_site(topology.front, machine),
         tuning=choices.tuning,
         mechanism=choices.mechanism,
-        file_sets=choices.file_sets_of(topology),
+        file_sets=choices.choose_file_sets(topology),
         rows=needs.rows,
         injection_rate=needs.injection_rate,
         peers=addresses,

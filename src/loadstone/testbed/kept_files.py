@@ -11,11 +11,11 @@ from loadstone.host.cache import compute_digest, share_folder
 from loadstone.host.process import Readiness, begin
 from loadstone.host.programs import find_server, resolve_command
 from loadstone.platforms.contract import MachineFiles
-from loadstone.services.sites import file_command
+from loadstone.services.sites import build_file_command
 from loadstone.testbed.context import TestbedContext
 from loadstone.testbed.running import wait_until_done
 
-MOST_BYTES = 8 << 30
+MOST_KEPT_BYTES = 8 << 30
 """Of all kept file sets, without the newest: twenty directories of downloads take 1.4 GB."""
 LINK = "kept"
 """Name of the link to a kept set among a machine's files, whose path has no letters that configurations would quote."""
@@ -42,13 +42,13 @@ async def keep_files(file_sets: Mapping[str, int], logs: Path) -> AsyncIterator[
         for name, sessions in file_sets.items():
             await _write(name, sessions, folder, logs)
 
-    async with share_folder("files", await _key(file_sets), fill, MOST_BYTES) as folder:
+    async with share_folder("files", await _key(file_sets), fill, MOST_KEPT_BYTES) as folder:
         yield folder
 
 
 async def _write(name: str, sessions: int, folder: Path, logs: Path) -> None:
     """Writes the files of a set that are not there, or were changed."""
-    command = file_command(name, sessions, str(folder))
+    command = build_file_command(name, sessions, str(folder))
     writer = await begin(resolve_command(command), logs / f"files-{name}.log", command, Readiness.NONE)
     try:
         await wait_until_done(writer, f"The file set {name}")

@@ -76,7 +76,7 @@ class Running:
 
 
 async def build_target(machine: MachineNetwork, ready: reference.ServerReady) -> Target:
-    """Where the driver reaches a server that is ready."""
+    """Returns the address at which the driver reaches a server that is ready."""
     sides = [None if side is None else await machine.find_endpoint(side.port) for side in (ready.http, ready.https)]
     return Target(sides[0], sides[1], ready.authority_pem)
 

@@ -13,7 +13,7 @@ from loadstone.platforms.registry import get_platform_kind
 from loadstone.services.kind import ServiceKind
 from loadstone.services.kinds.nfs import SHARED_FOLDER
 from loadstone.services.registry import get_service_kind
-from loadstone.services.sites import file_command
+from loadstone.services.sites import build_file_command
 from loadstone.testbed.kept_files import keep_files
 from loadstone.testbed.running import Running, wait_until_done
 from loadstone.testbed.software import with_software
@@ -56,8 +56,8 @@ async def share_folder(
     """
     is_on_host = machine.folder is not None and all(front.folder is not None for front in fronts)
     if topology.shared_file_sets and is_on_host:
-        kept = await running.base.stack.enter_async_context(keep_files(topology.shared_file_sets, running.base.logs))
-        return {front.name: await front.expose(kept) for front in fronts}
+        folder = await running.base.stack.enter_async_context(keep_files(topology.shared_file_sets, running.base.logs))
+        return {front.name: await front.expose(folder) for front in fronts}
     for number, command in enumerate(_filling(topology, f"{machine.files}/{SHARED_FOLDER}")):
         filling = await machine.start(f"{machine.name}-fill-{number}", command, Readiness.NONE)
         await wait_until_done(filling, "The shared folder")
@@ -74,4 +74,4 @@ def _filling(topology: Topology, folder: str) -> Iterator[list[str]]:
     if topology.shared_files:
         yield [SERVER, *topology.shared_files, folder]
     for name, sessions in topology.shared_file_sets.items():
-        yield file_command(name, sessions, folder)
+        yield build_file_command(name, sessions, folder)

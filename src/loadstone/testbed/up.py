@@ -85,7 +85,7 @@ class Testbed:
     """Its tiles; empty for a system without tiles."""
 
     def collect_facts(self) -> dict[str, MachineFacts]:
-        """What its machines are made of, for the disclosure."""
+        """Returns the facts of its machines, for the disclosure."""
         facts = {name: _facts_of_host(host) for name, host in self.hosts.items()}
         return facts | {name: _facts_of(machine) for name, machine in self.machines.items()}
 

@@ -114,11 +114,11 @@ class WebPages:
         return self._page("side_by_side.html.j2", names=names, pairs=paired)
 
     async def show_live(self, request: Request) -> Response:
-        """What runs now."""
+        """Returns the page of the current run."""
         return self._page("live.html.j2")
 
     async def send_events(self, request: Request) -> Response:
-        """What happens, as server-sent events."""
+        """Streams the current run's events, as server-sent events."""
 
         async def stream() -> AsyncIterator[str]:
             async for event in follow(self.lookout):

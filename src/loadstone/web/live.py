@@ -81,7 +81,9 @@ class Lookout:
 
 
 async def follow(lookout: Lookout) -> AsyncIterator[LiveMessage]:
-    """What happens, for ever: `run` and `iteration` when another begins, `second` for each interval, `end`, `idle`."""
+    """Yields messages without end: `run` and `iteration` when another begins, `second` for each interval, `end`,
+    `idle`.
+    """
     tail: Tail | None = None
     told_idle, began = False, None
     names: dict[str, tuple[str, ...]] = {}

@@ -307,7 +307,7 @@ class HostedSide:
         await self.side.forget(self.half.find_file(file))
 
     async def receive(self, after: int) -> SideEvents:
-        """What its agent reports beyond so many events, as soon as there is anything; and how the side is."""
+        """Returns the side's state and what its agent reports beyond so many events, as soon as there is any."""
         side = self.side
         await side.wait_for(lambda: len(side.events) > after or side.is_mute, HEARD_S)
         events = [dict(event) for event in side.events[after:]]

@@ -111,7 +111,7 @@ class RemoteSide(Side):
         await self.ask(SendSignal(number, whom))
 
     async def read_outside(self) -> Json | None:
-        """As its host counts."""
+        """Returns the counters of the side's host, None if it has none."""
         try:
             return await self.ask(CountSide())
         except FleetError:
@@ -134,7 +134,7 @@ class RemoteSide(Side):
         await self.ask(ForgetFile(file.name))
 
     async def describe_log_end(self) -> str:
-        """As its host has it."""
+        """Returns the end of the agent's log, read by its host."""
         with contextlib.suppress(PlatformError):
             return await self.ask(ReadAgentLog())
         return self.home.host.lost

@@ -86,7 +86,7 @@ class SpreadSides:
         return self.create_side(name, self.halves[secondary])
 
     def build_context(self, here: MachineMaker) -> MachineContext:
-        """What a machine here would be made from."""
+        """Builds what a machine here would be created from."""
         nics = {PUBLIC: self.build_nic(next(iter(self.halves_by_host.values())))}
         return MachineContext(self.name, self.spec, here.logs, here.journal, nics, describe_machine(self.spec))
 

@@ -32,7 +32,7 @@ from loadstone.platforms.pair.fitness import find_slow_links, find_unlike
 from loadstone.platforms.pair.gate import pass_gate
 from loadstone.platforms.pair.machine import PairMachine, run_until_stopped
 from loadstone.platforms.pair.side import Side
-from loadstone.platforms.subnets import free_subnet
+from loadstone.platforms.subnets import find_free_subnet
 from loadstone.services import reference
 
 NUMBERS = 1 << 24
@@ -132,7 +132,7 @@ class SpreadPair:
         members = [Member(number, address, address in at_sides) for number, address in enumerate(reached, 1)]
         taken = [network.subnet for network in here.fabric.networks.values()]
         name = f"wide{secrets.token_hex(3)}"
-        subnet = await asyncio.to_thread(free_subnet, compute_wide_block(), iter(taken))
+        subnet = await asyncio.to_thread(find_free_subnet, compute_wide_block(), iter(taken))
         wide = WideNetwork(name, subnet, secrets.randbelow(NUMBERS), tuple(members))
         await asyncio.gather(*(half.ask(JoinNetwork(wide)) for half in halves.values()))
         await join_from_here(wide, self.own_address, [half.address for half in halves.values()], here)

@@ -60,7 +60,7 @@ class ProfileRecord:
 
     @classmethod
     def from_profile(cls, profile: Profile, name: str | None = None) -> "ProfileRecord":
-        """From a profile, under another name where that is given."""
+        """Returns the record of a profile, under another name if `name` is given."""
         phases = profile.phases
         lengths = (phases.ramp_up_s, phases.warm_up_s, phases.steady_s, phases.ramp_down_s)
         return cls(name or profile.name, profile.about, *lengths)

@@ -18,7 +18,9 @@ class Verdict(StrEnum):
 
 
 def conclude_verdict(checks: Sequence[Check]) -> Verdict:
-    """What checks amount to: those that make a run invalid come before those that make it fail."""
+    """Returns the verdict that follows from checks. Checks that make a run invalid come before those
+    that make it fail.
+    """
     broken = {check.weight for check in checks if check.outcome is Outcome.BROKEN}
     if Weight.INVALID in broken:
         return Verdict.INVALID

@@ -116,7 +116,7 @@ class Extract(Section):
         return self
 
     def plan(self) -> dict[str, str | bool | None]:
-        """As plans have it."""
+        """Returns the extract in the form of the driver's plan."""
         planned = self.model_dump(by_alias=True)
         return {**planned, "after": self.after or "", "before": self.before or ""}
 
@@ -236,7 +236,7 @@ class Upload(Section):
     bytes: Annotated[int, Field(ge=1, le=1 << 26)] = Field(description="its exact length")
 
     def to_plan(self, key: str) -> dict[str, str | int | None]:
-        """As plans have it, under the key of its table."""
+        """Converts the upload to its form in plans, under the key of its table."""
         return {**self.model_dump(), "field": key if self.field is None else self.field}
 
 
@@ -268,11 +268,11 @@ class SocketStep(Section):
         return self
 
     def plan_pairs(self) -> dict[str, str | bool]:
-        """Its key with what it holds."""
+        """Returns the step's key and value for the driver's plan."""
         return self.model_dump(by_alias=True, exclude_none=True)
 
     def plan(self) -> str | dict[str, str | bool]:
-        """As plans have it."""
+        """Returns the step in the form of the driver's plan."""
         return "ping" if self.ping else self.plan_pairs()
 
 

@@ -21,7 +21,7 @@ from loadstone.model.target import Endpoint
 from loadstone.platforms.cgroup import Group, group, may_make_groups
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
 from loadstone.platforms.fabric import may_make_networks
-from loadstone.platforms.interfaces import addresses
+from loadstone.platforms.interfaces import list_addresses
 from loadstone.platforms.kind import OWN_LINES, PlatformKind
 from loadstone.platforms.local import LocalMachine, claim
 
@@ -110,11 +110,11 @@ class ContainerPlatform:
     """Makes containers."""
 
     def choose_attachment(self, spec: MachineSpec) -> Attachment:
-        """By a link into its namespace."""
+        """Returns the attachment by a link into the machine's namespace."""
         return Attachment.VETH
 
     async def explain_missing(self, spec: MachineSpec) -> str:
-        """What must be installed or allowed first."""
+        """Returns what must be installed or allowed first, empty if nothing."""
         needs = {"bwrap": "bubblewrap", "nsenter": "util-linux", "unshare": "util-linux"}
         absent = sorted({package for tool, package in needs.items() if shutil.which(tool) is None})
         if absent:

@@ -73,7 +73,7 @@ class LibvirtMachine(Guest):
         return Endpoint(LOOPBACK, there)
 
     async def read_outside(self) -> Json | None:
-        """What libvirt counts: CPU time of the virtual processors, and of the machine in all."""
+        """Returns the counters of libvirt: CPU time of the virtual processors, and of the machine in total."""
         if not self.has_guest:
             return None
         try:

@@ -22,11 +22,11 @@ class PairPlatform:
     """Makes pairs."""
 
     def choose_attachment(self, spec: MachineSpec) -> Attachment:
-        """By two taps, one for each side."""
+        """Returns the attachment by two taps, one for each side."""
         return Attachment.TWO_TAPS
 
     async def explain_missing(self, spec: MachineSpec) -> str:
-        """What must be installed first, or cannot be had."""
+        """Returns what must be installed first or cannot be provided, empty if nothing."""
         needs = {QEMU: "qemu-system-x86", "qemu-img": "qemu-utils", "cpio": "cpio", "nsenter": "util-linux"}
         absent = [package for tool, package in needs.items() if shutil.which(tool) is None]
         if absent:

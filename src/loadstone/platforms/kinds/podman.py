@@ -23,7 +23,7 @@ from loadstone.model.target import Endpoint
 from loadstone.platforms.cgroup import is_mixed
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
 from loadstone.platforms.fabric import may_make_networks
-from loadstone.platforms.interfaces import addresses
+from loadstone.platforms.interfaces import list_addresses
 from loadstone.platforms.kind import OWN_LINES, PlatformKind
 from loadstone.platforms.local import LocalMachine, claim
 
@@ -149,11 +149,11 @@ class PodmanPlatform:
     """Makes containers by podman."""
 
     def choose_attachment(self, spec: MachineSpec) -> Attachment:
-        """By a link into its namespace."""
+        """Returns the attachment by a link into the machine's namespace."""
         return Attachment.VETH
 
     async def explain_missing(self, spec: MachineSpec) -> str:
-        """What must be installed or allowed first."""
+        """Returns what must be installed or allowed first, empty if nothing."""
         if shutil.which("podman") is None:
             return "Podman is not installed: `apt-get install podman`. The platform `container` works without it."
         if is_mixed() and shutil.which("runc") is None:

@@ -74,7 +74,7 @@ class ProcessPlatform:
     """Makes processes of this machine."""
 
     def choose_attachment(self, spec: MachineSpec) -> Attachment:
-        """It uses the host's own network."""
+        """Returns the attachment to the host's own network."""
         refuse_line_speed(spec, "A process uses the host's own network")
         return Attachment.NONE
 

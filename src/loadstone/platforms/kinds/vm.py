@@ -37,7 +37,7 @@ class VmPlatform:
     """Makes virtual machines."""
 
     def choose_attachment(self, spec: MachineSpec) -> Attachment:
-        """Returns a tap where this user may create one and the settings permit it; a user-mode network else."""
+        """Returns the attachment by a tap if taps are permitted and requested, else by a user-mode network."""
         is_plain = spec.network is NetworkKind.AUTO and spec.mbit_per_s is None and not list_bridge_settings(spec)
         if spec.network is NetworkKind.USER or (is_plain and not may_make_networks()):
             refuse_line_speed(spec, USER_MODE)
@@ -45,7 +45,7 @@ class VmPlatform:
         return Attachment.TAP
 
     async def explain_missing(self, spec: MachineSpec) -> str:
-        """Returns what must be installed first, or which settings do not fit."""
+        """Returns what must be installed first, empty if nothing."""
         needs = {QEMU: "qemu-system-x86", "qemu-img": "qemu-utils", "cpio": "cpio", "nsenter": "util-linux"}
         absent = [package for tool, package in needs.items() if shutil.which(tool) is None]
         if absent:

@@ -37,7 +37,7 @@ def is_known_build() -> bool:
 
 
 def remember_build() -> None:
-    """It has shown it."""
+    """Stores that this QEMU has shown that it replays."""
     _file().write_text(json.dumps(sorted(_shown() | {build_of_qemu()})))
 
 

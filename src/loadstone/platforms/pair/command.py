@@ -164,7 +164,7 @@ class PairLayout:
 def build_qemu_command(
     layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state: int | None = None
 ) -> list[str]:
-    """The words. `state` is a file that is open as this number: what the machine begins with."""
+    """Returns QEMU's command line. The machine resumes from `state`, the number of an open file, if it is given."""
     counting = f"shift={SHIFT},sleep=on" + (f",rr={mode.value},rrfile={files.memory}" if mode.is_logged else "")
     argv = [QEMU, "-name", f"{layout.name}-{files.name}", "-nodefaults", "-no-user-config", "-display", "none"]
     argv += ["-no-reboot", "-machine", "pc", "-accel", "tcg,tb-size=64", "-icount", counting, "-rtc", "clock=vm"]
@@ -238,10 +238,10 @@ def _remote_options(remote: RemotePeer, namespace: str) -> list[str]:
 
 
 def build_credential_options(certificate: Path, key: Path, authority: Path) -> list[str]:
-    """What a program that leaves its host proves who it is with."""
+    """Returns the options for the credentials of a program that connects to another host."""
     return ["--certificate", str(certificate), "--key", str(key), "--authority", str(authority)]
 
 
 def find_namespace_file(name: str) -> str:
-    """Where a network namespace is entered (ip-netns(8))."""
+    """Returns the file by which a network namespace is entered (ip-netns(8))."""
     return f"/run/netns/{name}"

@@ -69,7 +69,7 @@ class PairSettings(RestorableSettings):
 
 
 def describe_idle_settings(has_disk: bool, settings: PairSettings) -> str:
-    """What was said of a disk and means nothing for this one; empty where all of it does."""
+    """Lists the disk settings that have no effect for this machine, empty if there are none."""
     if settings.disks is Disks.SHARED and not has_disk:
         return "A shared disk requires a size, such as `disk=64`."
     if settings.reads is Reads.SECONDARY and settings.disks is not Disks.SHARED:
@@ -112,8 +112,9 @@ NO_PAIR_DISK = PairDisk()
 
 
 def build_qemu_options(disk: PairDisk, file: Path, socket: Path, is_logged: bool) -> list[str]:
-    """One disk. The log has when each request was done, the agent what the disk holds. A request that failed is the
-    guest's to hear of: a machine that stops cannot be told from one that was stopped.
+    """Returns QEMU's options for one disk. The log records when each request was done; the agent holds the content of
+    the disk. A failed request is passed to the guest, since a machine that stops for it looks the same as one that was
+    stopped.
     """
     served = f"nbd+unix:///{EXPORT}?socket={socket}"
     stored = f"file={served},id=stored" if is_logged else f"file={file},id=disk"
@@ -127,6 +128,6 @@ def build_qemu_options(disk: PairDisk, file: Path, socket: Path, is_logged: bool
 
 
 def build_agent_options(disk: PairDisk, file: Path, socket: Path) -> list[str]:
-    """What the agent is told of it."""
+    """Returns the agent's options for the disk."""
     argv = ["--disk", str(file), "--disk-socket", str(socket)]
     return [*argv, "--shared", "--reads", disk.reads] if disk.is_shared else argv

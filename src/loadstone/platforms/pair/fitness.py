@@ -38,7 +38,7 @@ class FitnessFinding:
 
 
 def examine_host(memory_mib: int, sides: int) -> list[FitnessFinding]:
-    """What this host offers to so many sides of a pair with so much memory."""
+    """Returns what this host offers to so many sides of a pair with so much memory."""
     unfit = explain_unfit_qemu()
     wanted_mib, free_mib = sides * (memory_mib + BESIDE_MIB), psutil.virtual_memory().available // FITNESS_MIB
     cores, busy_pct = len(os.sched_getaffinity(0)), psutil.cpu_percent(CLOCK_SAMPLE_INTERVAL_S)
@@ -110,7 +110,7 @@ def read_processor_models() -> list[str]:
 
 
 def find_unlike(names: Sequence[str], clocks_mhz: Sequence[float]) -> list[FitnessFinding]:
-    """What had better be alike where both sides may run, and is not."""
+    """Returns what differs between hosts although it should be the same wherever sides may run."""
     differences = []
     if len(set(names)) > 1:
         differences.append(FitnessFinding("processor models", f"differ: {', '.join(sorted(set(names)))}", False, False))

@@ -141,13 +141,15 @@ async def describe_guest(context: MachineContext) -> Layout:
 
 
 def build_side_files(layout: PairLayout, folder: Path, name: str) -> SideFiles:
-    """Where a side has what."""
+    """Returns the paths of a side's files."""
     files = SideFiles(folder, name)
     return replace(files, shared_disk=files.store / "disk") if layout.disk.is_shared else files
 
 
 def build_pair_layout(context: MachineContext, guest: Layout) -> PairLayout:
-    """What both sides are made from. Raises PlatformError for what a pair cannot have."""
+    """Returns the layout that both sides are made from. Raises PlatformError for settings that a pair
+    does not support.
+    """
     if len(context.nics) != 1:
         raise PlatformError(f"{context.name} has {len(context.nics)} networks, but a pair has one.")
     (nic,) = context.nics.values()

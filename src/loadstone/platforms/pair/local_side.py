@@ -17,7 +17,7 @@ from loadstone.host.adopted import AdoptedProcess
 from loadstone.host.programs import find_preload, pair
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.failing import send
-from loadstone.platforms.interfaces import line_counters
+from loadstone.platforms.interfaces import read_line_counters
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.pair.command import (
     Mode,
@@ -196,7 +196,7 @@ class PairSide(Side):
             raise PlatformError(f"The state of {self.layout.name} was not saved: {migration}")
 
     async def execute(self, command: str, **arguments: Any) -> Any:
-        """By its machine protocol."""
+        """Executes a command of the machine protocol and returns its answer."""
         if self.qmp is None:
             raise PlatformError(f"QEMU of {self.files.name} cannot `{command}`: its monitor did not answer.")
         try:
@@ -207,7 +207,7 @@ class PairSide(Side):
             raise PlatformError(f"QEMU of {self.files.name} did not `{command}`: {error!r}") from None
 
     async def order(self, do: str, **details: Any) -> None:
-        """By a line to its socket."""
+        """Sends an order to the agent's socket, one line."""
         await self.line.order(do, **details)
 
     async def signal(self, number: signal.Signals, *whom: str) -> None:
@@ -215,7 +215,7 @@ class PairSide(Side):
         send([self.processes[kind] for kind in whom if kind in self.processes], number)
 
     async def read_outside(self) -> Json | None:
-        """As the kernel counts QEMU's process, and the tap that its agent has."""
+        """Returns the kernel's counters of QEMU's process, and of the agent's tap."""
         seen = await usage.read_outside(self.pid, self.qmp, {}, {}) if self.qmp is not None and self.pid else None
         return None if seen is None else seen | {"network": self._lines()}
 
@@ -223,18 +223,18 @@ class PairSide(Side):
         """Counters of its tap; none while its agent does not run."""
         nic = replace(self.layout.nic, interface=self.tap)
         with contextlib.suppress(OSError):
-            return line_counters(self.processes["agent"], {nic.network: nic}) if "agent" in self.processes else {}
+            return read_line_counters(self.processes["agent"], {nic.network: nic}) if "agent" in self.processes else {}
         return {}
 
     async def fetch(self, source: Side, files: Mapping[Path, Path]) -> None:
         """They are here already."""
 
     async def forget(self, file: Path) -> None:
-        """Where it is there."""
+        """Removes the file if it is there."""
         file.unlink(missing_ok=True)
 
     async def describe_log_end(self) -> str:
-        """As it stands, and how QEMU ended where it has."""
+        """Returns the end of the agent's log, and how QEMU ended if it has."""
         end = ""
         if self.machine is not None:
             with contextlib.suppress(TimeoutError):

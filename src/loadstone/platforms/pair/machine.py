@@ -292,11 +292,11 @@ class PairMachine(Guest):
             await side.end()
 
     async def forward(self, port: int) -> Endpoint:
-        """It has an address of its own."""
+        """Returns the port's endpoint at the pair's address."""
         raise PlatformError(f"{self.name} has its own network; use port {port} there.")
 
     async def read_outside(self) -> Json | None:
-        """What the machine that serves costs the host; what its agent measured goes to its facts."""
+        """Returns the cost of the active machine on the host. What its agent measured is part of its facts."""
         if self.serving.layout.is_protected:
             self.facts |= disclose_metrics(self.serving.metrics)
         return await self.serving.read_outside()
@@ -372,7 +372,7 @@ async def run_until_stopped(
 
 
 def disclose_metrics(metrics: Json) -> Json:
-    """What the agent of the side that serves measured so far, for the report."""
+    """Returns the measurements of the active side's agent so far, for the report."""
     if not metrics or not metrics["frames"] + metrics.get("writes", 0):
         return {}  # a side that has just taken over has held nothing: the figures of the one before stay
     named = sorted(metrics["held_ms"].items(), key=lambda entry: entry[1])

@@ -86,7 +86,7 @@ class Side(ABC):
 
     @abstractmethod
     async def read_outside(self) -> Json | None:
-        """What its machine costs its host; None where that is not told."""
+        """Returns the cost of its machine on its host, None where that is not known."""
 
     @abstractmethod
     async def fetch(self, source: "Side", files: Mapping[Path, Path]) -> None:

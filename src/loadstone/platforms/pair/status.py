@@ -51,7 +51,7 @@ class StatusWatch:
 
 
 def describe_state(machine: PairMachine) -> str:
-    """In a word."""
+    """Returns the state of a pair in one word."""
     if machine.end():
         return "gone"
     if machine.is_gone:
@@ -64,7 +64,7 @@ def describe_state(machine: PairMachine) -> str:
 
 
 def select_figures(metrics: Mapping[str, Any]) -> Json:
-    """Of what the agent of the side that serves measured, what people ask for."""
+    """Returns the most requested figures from the measurements of the active side's agent."""
     names = ("lag_ms", "round_trip_ms", "slowed_pct", "held_ms", "recorded", "received", "executed", "frames")
     return {name: metrics.get(name) for name in (*names, "waiting", "lost_frames")}
 
@@ -112,6 +112,6 @@ def _with_unit(value: float | None, unit: str, digits: int = 1) -> str:
 
 
 def list_events(machine: PairMachine) -> list[Json]:
-    """What its agents said, in order of time, each with its side."""
+    """Lists the events of its agents in order of time, each with its side."""
     events = [event | {"side": side.files.name} for side in machine.sides for event in side.events]
     return sorted(events, key=lambda event: event["heard_unix_s"])

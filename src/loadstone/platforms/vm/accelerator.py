@@ -54,7 +54,7 @@ def _remedy() -> str:
 
 
 def read_detected() -> DetectedAccelerator | None:
-    """What was found since the host was booted and its KVM last changed; None when no machine asked yet."""
+    """Returns the accelerator that was detected since this host was booted, None when no machine asked yet."""
     if not find_accelerator_file().is_file():
         return None
     stored = json.loads(find_accelerator_file().read_text())

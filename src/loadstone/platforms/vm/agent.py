@@ -60,7 +60,7 @@ class Agent:
         raise PlatformError(f"No agent answers at {host}:{port}: {why}")
 
     async def wait_hello(self) -> Json:
-        """What the agent says when it is there. Raises PlatformError."""
+        """Waits for the agent's first message and returns it. Raises PlatformError."""
         hello = await asyncio.shield(self._hello)
         if hello.get("schema") != SCHEMA:
             remedy = "Run `make setup`; images are rebuilt automatically."

@@ -85,7 +85,7 @@ that the cards have in it."""
 
 
 def build_command(layout: Layout) -> list[str]:
-    """The words. The machine starts paused, so that its threads can be placed first."""
+    """Returns QEMU's command line. The machine starts paused, so that its threads can be placed first."""
     spec = layout.spec
     argv = [QEMU, "-name", layout.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-S"]
     argv += ["-smp", str(spec.cpus or 1), "-m", f"{spec.memory}M", *_processor(layout), *_memory(layout)]

@@ -19,7 +19,7 @@ from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, MachineContext, MachineCounters, MachineFiles, ProgramHost, Service
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.failing import fail_processes
-from loadstone.platforms.interfaces import address_of, addresses
+from loadstone.platforms.interfaces import find_address, list_addresses
 from loadstone.platforms.local import claim
 from loadstone.platforms.routing import LOOPBACK, find_route_over
 from loadstone.platforms.vm import usage
@@ -132,7 +132,7 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
     @property
     def address(self) -> str:
         """Its own, that of a card of the host which it drives first; or the host's where ports are forwarded."""
-        return self.layout.passed.address if self.layout.passed else address_of(self.context.nics) or LOOPBACK
+        return self.layout.passed.address if self.layout.passed else find_address(self.context.nics) or LOOPBACK
 
     @property
     def files(self) -> str:
@@ -145,7 +145,7 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
 
     @abstractmethod
     async def read_outside(self) -> Json | None:
-        """What it costs the host."""
+        """Returns the machine's cost on the host."""
 
     @abstractmethod
     def end(self) -> str:
@@ -175,7 +175,7 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
         await self.agent.ask("write", path=f"{self.files}/{name}", text=text)
 
     async def mount(self, source: Path | Endpoint, name: str) -> str:
-        """By the mount program of its image, which has the package for NFS."""
+        """Mounts a share by the mount program of its image, which has the package for NFS."""
         if not isinstance(source, Endpoint):
             raise PlatformError(f"{self.name} cannot access folders of this host. Share the folder by NFS.")
         folder, share = f"/mnt/{name}", f"{source.host}:/{name}"
@@ -187,7 +187,7 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
         return usual
 
     async def find_endpoint(self, port: int) -> Endpoint:
-        """Its own address, or a port of the host that is forwarded to it."""
+        """Returns its own address, or a port of the host that is forwarded to it."""
         has_address = self.context.nics or self.layout.passed
         return Endpoint(self.address, port) if has_address else await self.forward(port)
 
@@ -196,7 +196,7 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
         return await find_route_over(self.context.nics, peer, port, None if self.context.nics else USER_HOST)
 
     async def read_inside(self) -> Json | None:
-        """What its own kernel counts."""
+        """Returns the counters of its own kernel."""
         try:
             counters: Json = await self.agent.ask("look", timeout_s=usage.VM_USAGE_TIMEOUT_S)
         except PlatformError:
@@ -234,7 +234,7 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
             "image": f"{layout.image.name} {layout.image.digest}",
             "kernel": hello["kernel"],
             "network": "bridge" if self.context.nics else "user",
-            "networks": addresses(self.context.nics),
+            "networks": list_addresses(self.context.nics),
             "link_mbit_per_s": spec.mbit_per_s,
             "boot_s": round(boot_s, 2),
             "clock": clock,
@@ -299,7 +299,7 @@ def list_passed_interfaces(card: PassedCard | None) -> list[Json]:
 
 
 def describe_interfaces(nics: Mapping[str, NetworkInterface], model: Nic = Nic.VIRTIO) -> list[Json]:
-    """What the agent is told of its networks."""
+    """Returns the description of the machine's networks for the agent."""
     if not nics:
         return [{"mac": get_user_mac(), "address": USER_GUEST, "prefix": 24, "gateway": USER_HOST}]
     return [

@@ -23,7 +23,7 @@ class HostIdentity:
 
 
 def read_host_identity() -> HostIdentity:
-    """This host's. Raises OSError where QEMU cannot be read."""
+    """Returns the identity of this host. Raises OSError where QEMU cannot be read."""
     return HostIdentity(build_of_qemu(), _processor())
 
 

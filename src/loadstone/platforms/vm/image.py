@@ -242,7 +242,7 @@ def read_disk_size(file: Path) -> int:
 
 
 def explain_unknown_image(name: str) -> str:
-    """What is wrong with an image's name; empty when nothing is."""
+    """Returns why an image's name is not valid, empty if it is valid."""
     try:
         list_packages(name if name != MINIMAL else DEBIAN)
     except PlatformError as error:

@@ -225,7 +225,9 @@ class VirtualMachine(Guest):
         return Endpoint(LOOPBACK, there)
 
     async def read_outside(self) -> Json | None:
-        """What it costs the host, by kind of thread, and what the hypervisor counts of its disks and lines."""
+        """Returns the machine's cost on the host by kind of thread, and the hypervisor's counters of its disks and
+        networks.
+        """
         return await usage.read_outside(self.process.pid, self.qmp, self.threads, self.context.nics)
 
     def end(self) -> str:

@@ -88,7 +88,7 @@ class SavedState:
 
 
 def state_path(key: str) -> Path:
-    """Where the state of this key is kept."""
+    """Returns the path of the state with this key."""
     return find_cache_folder() / f"{STATE_PREFIX}{key}"
 
 

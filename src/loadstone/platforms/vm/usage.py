@@ -9,7 +9,7 @@ from typing import Any
 from qemu.qmp import QMPClient, QMPError
 
 from loadstone.platforms.fabric import NetworkInterface
-from loadstone.platforms.interfaces import line_counters
+from loadstone.platforms.interfaces import read_line_counters
 
 Json = dict[str, Any]
 
@@ -27,7 +27,7 @@ async def read_outside(
     """Counters that only grow; None when the machine is gone."""
     try:
         cpu = read_thread_seconds(pid, threads)
-        return {"cpu": cpu, "disk": await _disks(qmp), "network": line_counters(pid, nics), "exits": _exits(pid)}
+        return {"cpu": cpu, "disk": await _disks(qmp), "network": read_line_counters(pid, nics), "exits": _exits(pid)}
     except (OSError, QMPError, EOFError):
         return None
 

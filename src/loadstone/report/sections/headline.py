@@ -15,7 +15,7 @@ NOT_DISCLOSED = "not disclosed"
 
 
 def render_blocks(context: ReportContext) -> Iterator[Block]:
-    """Of each workload's last iteration; of tiles the scores say it."""
+    """Yields the headline of each workload's last iteration. Runs of tiles have scores instead."""
     result = context.result
     if result.manifest.is_of_tiles:
         return

@@ -61,7 +61,7 @@ def draw_figures(context: IterationContext) -> list[Figure]:
 
 
 def list_phase_bands(intervals: Sequence[Interval]) -> list[dict[str, Any]]:
-    """Where each phase lies, from the driver's interval records."""
+    """Returns the time span of each phase, from the driver's interval records."""
     bands: list[dict[str, Any]] = []
     for interval in intervals:
         phase = PHASES.get(interval.phase, interval.phase)

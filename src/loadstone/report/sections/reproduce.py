@@ -14,7 +14,7 @@ NOTE = (
 
 
 def render_blocks(context: ReportContext) -> Iterator[Block]:
-    """The command."""
+    """Yields the command that repeats the run."""
     yield Heading("How to reproduce", 2, "reproduce")
     yield Verbatim(format_command(context.result.manifest.command))
     yield Paragraph(NOTE, Tone.QUIET)

@@ -29,7 +29,7 @@ POWER_NOTE = (
 
 
 def render_blocks(context: ReportContext) -> Iterator[Block]:
-    """What there is to say; nothing of a run that is not of tiles or not judged."""
+    """Yields the scores of tiles, nothing for other runs and for runs that were not judged."""
     score = context.result.verdict.consolidation if context.result.verdict else None
     if score is None:
         return

@@ -79,7 +79,7 @@ def compile_fields(table: Mapping[str, str]) -> list[Json]:
 
 
 def merge_headers(workload: Workload, request: Request) -> dict[str, str]:
-    """What is sent with a request: its own headers, and those of all that it has no other of."""
+    """Merges the headers of a request with those of all requests, where it has no other of the name."""
     named = {name.lower() for name in request.headers}
     common = {name: text for name, text in workload.headers.items() if name.lower() not in named}
     return {name: text for name, text in {**common, **request.headers}.items() if text}

@@ -19,7 +19,7 @@ LUA = "printenv.lua"
 
 
 def build_program(site: Site) -> Program:
-    """In the foreground."""
+    """Returns Apache in the foreground."""
     texts = {apache.APACHE_CONFIGURATION: render_configuration(site), **collect_sources(site)}
     match site.mechanism:
         case Mechanism.MODULE:
@@ -56,7 +56,7 @@ def build_program(site: Site) -> Program:
 
 
 def render_configuration(site: Site) -> str:
-    """Of one mechanism."""
+    """Returns the configuration of one mechanism."""
     root, pool = site.document_root, apache.find_event_pool(site)
     files = f"DocumentRoot {root}\n{apache.render_readable(root)}"
     match site.mechanism:

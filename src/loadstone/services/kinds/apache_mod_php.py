@@ -8,7 +8,7 @@ from loadstone.services.unprivileged import build_shell_command
 
 
 def build_program(site: Site) -> Program:
-    """In the foreground."""
+    """Returns Apache with the module for PHP, in the foreground."""
     return Program(
         build_shell_command(f"{mod_php.render_link(site)}; {apache.render_start(site)}"),
         {apache.APACHE_CONFIGURATION: render_configuration(site), **php.read_pages()},

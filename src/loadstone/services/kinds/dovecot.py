@@ -13,7 +13,7 @@ PASSWORD = "loadstone"
 
 
 def build_program(site: Site) -> Program:
-    """Its folders are made by the command that starts it."""
+    """Returns the mail server Dovecot. The command that starts it makes its folders."""
     folders = shlex.join(["mkdir", "-p", f"{site.folder}/run", f"{site.folder}/mail"])
     server = shlex.join([*NOT_ROOT, "dovecot", "-F", "-c", f"{site.folder}/{DOVECOT_CONFIGURATION}"])
     version = build_shell_command("echo dovecot $(/usr/sbin/dovecot --version)")

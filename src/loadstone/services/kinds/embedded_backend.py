@@ -6,7 +6,7 @@ from loadstone.services.reference import build_backend_command
 
 
 def build_program(site: Site) -> Program:
-    """Over HTTP."""
+    """Returns the back-end simulator over HTTP."""
     return Program(build_backend_command(site.listen, site.threads))
 
 

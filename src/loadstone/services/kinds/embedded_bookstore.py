@@ -7,7 +7,7 @@ from loadstone.topologies.bookstore import BOOKSTORE_TABLES
 
 
 def build_program(site: Site) -> Program:
-    """Over HTTP."""
+    """Returns the bookstore over HTTP."""
     options = BOOKSTORE_TABLES.build_options(site.peers[ServiceRole.DATABASE], site.rows)
     return Program(build_plain_command("bookstore", site.listen, site.threads, *options))
 

@@ -17,7 +17,7 @@ def build_program(site: Site) -> Program:
 
 
 def format_url(endpoint: Endpoint) -> str:
-    """What the application is told."""
+    """Returns the database's address for the application."""
     return f"role://{endpoint}"
 
 

@@ -6,7 +6,7 @@ from loadstone.services.reference import build_dealership_command
 
 
 def build_program(site: Site) -> Program:
-    """Over HTTP."""
+    """Returns the dealership over HTTP."""
     database = site.peers[ServiceRole.DATABASE]
     return Program(build_dealership_command(site.listen, database, site.injection_rate, site.threads))
 

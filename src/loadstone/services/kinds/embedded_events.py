@@ -7,12 +7,12 @@ from loadstone.topologies.events import EVENTS_TABLES
 
 
 def build_program(site: Site) -> Program:
-    """Over HTTP. Pictures that users add are in its folder, unless a store keeps them."""
+    """Returns the site of events over HTTP. Pictures that users add are in its folder, unless a store keeps them."""
     options = EVENTS_TABLES.build_options(site.peers[ServiceRole.DATABASE], site.rows)
     if ServiceRole.STORE not in site.peers:
         options += ["--pictures", site.shared_folder or f"{site.folder}/pictures"]
     optional = (name for name in ("geocoder", ServiceRole.STORE, ServiceRole.CACHE) if name in site.peers)
-    options += [word for name in optional for word in (f"--{name}", site.peers[name])]
+    options += [argument for name in optional for argument in (f"--{name}", site.peers[name])]
     return Program(build_plain_command("events", site.listen, site.threads, *options))
 
 

@@ -6,7 +6,7 @@ from loadstone.services.reference import build_plain_command
 
 
 def build_program(site: Site) -> Program:
-    """Over HTTP."""
+    """Returns the geocoder over HTTP."""
     return Program(build_plain_command("geocoder", site.listen, site.threads))
 
 

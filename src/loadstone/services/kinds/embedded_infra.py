@@ -6,7 +6,7 @@ from loadstone.services.reference import build_plain_command
 
 
 def build_program(site: Site) -> Program:
-    """Over HTTP."""
+    """Returns the infrastructure server over HTTP."""
     return Program(build_plain_command("infra", site.listen, site.threads))
 
 

@@ -6,7 +6,7 @@ from loadstone.services.reference import build_plain_command
 
 
 def build_program(site: Site) -> Program:
-    """Its mailboxes are files below the folder."""
+    """Returns the mail server, whose mailboxes are files below the folder."""
     return Program(build_plain_command("mail", site.listen, site.threads, "--folder", f"{site.folder}/mail"))
 
 

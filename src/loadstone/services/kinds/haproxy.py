@@ -11,7 +11,7 @@ HAPROXY_CONNECTIONS = 8192
 
 
 def build_program(site: Site) -> Program:
-    """In the foreground; certificate and key stand in one file."""
+    """Returns HAProxy in the foreground. Certificate and key are in one file."""
     parts = f"{site.certificates}/server.pem {site.certificates}/server-key.pem"
     joining = build_shell_command(f"cat {parts} > {site.folder}/{HAPROXY_CERTIFICATE}")
     command = [HAPROXY_PROGRAM, "-db", "-f", f"{site.folder}/{HAPROXY_CONFIGURATION}"]

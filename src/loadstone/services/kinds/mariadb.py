@@ -86,7 +86,7 @@ def render_first_statements() -> str:
 
 
 def format_url(endpoint: Endpoint) -> str:
-    """What the application is told."""
+    """Returns the database's address for the application."""
     return f"mysql://{MARIADB_USER}@{endpoint.host}:{endpoint.port}/{MARIADB_DATABASE}"
 
 

@@ -24,7 +24,7 @@ def build_program(site: Site) -> Program:
 
 
 def format_url(endpoint: Endpoint) -> str:
-    """What the application is told."""
+    """Returns the cache's address for the application."""
     return f"memcached://{endpoint}"
 
 

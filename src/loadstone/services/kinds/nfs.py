@@ -45,7 +45,7 @@ EXPORT {{
 
 
 def build_program(site: Site) -> Program:
-    """In the foreground; ready when its log says so."""
+    """Returns the NFS server in the foreground. It is ready when its log says so."""
     log = shlex.quote(f"{site.folder}/{NFS_LOG}")
     server = [NFS_PROGRAM, "-F", "-f", f"{site.folder}/{NFS_CONFIGURATION}", "-L", f"{site.folder}/{NFS_LOG}"]
     server += ["-p", f"{site.folder}/ganesha.pid"]

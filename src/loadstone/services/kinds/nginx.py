@@ -21,7 +21,7 @@ NGINX_VARIABLES = (
 
 
 def build_program(site: Site) -> Program:
-    """As the user that starts it."""
+    """Returns nginx, which runs as the user that starts it."""
     texts = {nginx.NGINX_CONFIGURATION: render_configuration(site), **collect_sources(site)}
     if site.mechanism is not Mechanism.PHP_FASTCGI:
         return Program(
@@ -42,7 +42,7 @@ def build_program(site: Site) -> Program:
 
 
 def render_configuration(site: Site) -> str:
-    """Of one mechanism."""
+    """Returns the configuration of one mechanism."""
     root = f"root {site.document_root};\n"
     match site.mechanism:
         case Mechanism.MODULE:

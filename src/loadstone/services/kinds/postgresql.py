@@ -79,7 +79,7 @@ def _waiting(site: Site) -> list[str]:
 
 
 def format_url(endpoint: Endpoint) -> str:
-    """What the application is told."""
+    """Returns the database's address for the application."""
     return f"postgresql://{POSTGRESQL_USER}@{endpoint.host}:{endpoint.port}/{POSTGRESQL_DATABASE}"
 
 

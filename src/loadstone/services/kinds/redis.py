@@ -20,7 +20,7 @@ def build_program(site: Site) -> Program:
         "maxmemory": f"{MEMCACHED_MEMORY_MIB}mb",
         "maxmemory-policy": "allkeys-lru",
     }
-    options = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    options = [argument for name, value in settings.items() for argument in (f"--{name}", value)]
     return Program(
         [REDIS_PROGRAM, *options],
         prepare=[["mkdir", "-p", site.folder]],
@@ -30,7 +30,7 @@ def build_program(site: Site) -> Program:
 
 
 def format_url(endpoint: Endpoint) -> str:
-    """What the application is told."""
+    """Returns the cache's address for the application."""
     return f"redis://{endpoint}"
 
 

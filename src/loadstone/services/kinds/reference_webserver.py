@@ -101,7 +101,7 @@ def _command(site: Site) -> list[str]:
     if site.mechanism is Mechanism.PHP_FASTCGI:
         options["--php"] = f"{site.folder}/{php.PHP_SOCKET}"
         options["--php-kept"] = php.compute_kept_connections(site, 1) if site.tuning is Tuning.TUNED else 0
-    flat = [str(word) for pair in options.items() for word in pair]
+    flat = [str(argument) for pair in options.items() for argument in pair]
     return [SERVER, "webserver", "--until-stdin-ends", *flat]
 
 

@@ -17,7 +17,7 @@ JSP_FRONT = "front"
 
 
 def build_program(site: Site) -> Program:
-    """As the user that starts it."""
+    """Returns Tomcat with the JSP pages, which runs as the user that starts it."""
     properties = {"loadstone.backend": site.peers[ServiceRole.BACKEND], "loadstone.files": site.document_root}
     contexts = {"": f"{site.folder}/{JSP_FRONT}"} | {f"/{name}": f"{site.folder}/{SITE}/{name}" for name in SITES}
     kept_files = {f"/{name}": f"{site.kept_files}/{name}" for name in SITES} if site.kept_files else {}
@@ -50,7 +50,7 @@ def _application(
 
 
 def render_facts() -> str:
-    """What workloads declare of their pages, as Java."""
+    """Returns the declarations of the workloads' pages as Java source."""
     rows = ",\n".join(
         f"    java.util.Map.entry({json.dumps(name)}, new Facts({page['bytes']}, {_texts(page['links'])}))"
         for name, page in read_declared_pages().items()

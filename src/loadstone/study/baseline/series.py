@@ -63,7 +63,9 @@ class Baseline:
 
 
 def build_baseline(name: str, folder: str, manifest: StudyManifest, runs: Sequence[RunSummary]) -> Baseline:
-    """Of a study and its runs; raises UsageError for one that says nothing of how far runs scatter."""
+    """Returns the baseline of a study and its runs. Raises UsageError for a study that does not show how far runs
+    scatter.
+    """
     if manifest.kind != "repeat":
         raise UsageError(f"{folder} is a study of the kind `{manifest.kind}`. Use `loadstone repeat` for a series.")
     series = tuple(_series(runs))

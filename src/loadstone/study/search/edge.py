@@ -74,7 +74,7 @@ class Fit(ABC):
     """How far chance moves a run."""
 
     def sample_figure(self, load: float, chance: np.random.Generator) -> float:
-        """What a run at a load (not its logarithm) would bring; above 0 it fails."""
+        """Returns the figure of a run at a load (not its logarithm), sampled. Above 0 the run fails."""
         return self._figure((math.log(load) - self.edge) / self.scale, chance)
 
     @abstractmethod
@@ -87,7 +87,7 @@ class Fit(ABC):
         """Fitted to runs; None where they say nothing."""
 
     def correct(self, refit: Self) -> Self:
-        """What may have been true, as this one was fitted where `other`, drawn from it, missed it like that."""
+        """Returns the fit corrected by the error of `refit`, which was fitted to samples of this fit."""
         missed = (refit.edge - self.edge) / refit.error
         ratio = min(MOST_OFF, max(1 / MOST_OFF, self.scale / refit.scale))
         return replace(self, edge=self.edge - missed * self.error, scale=self.scale * ratio)

@@ -15,7 +15,7 @@ SEARCH_COLUMNS = (
 
 
 def search_cells(answer: SearchAnswer) -> list[str]:
-    """What a table says of a search, under `SEARCH_COLUMNS`."""
+    """Returns the cells of a search's row, under `SEARCH_COLUMNS`."""
     interval = " to ".join(format_ends(answer.interval)) if answer.interval else ""
     broke = ", ".join(breach.rule for breach in answer.broke_first)
     return [format_rounded(answer.peak), interval, str(answer.runs), answer.limit, broke, answer.bottleneck]

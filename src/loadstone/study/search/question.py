@@ -26,7 +26,7 @@ class Search(SearchSpec):
     """The search for the peak of one setting."""
 
     def plan_runs(self) -> list[RunRequest]:
-        """Its first run; the others follow from what it brings."""
+        """Returns the first run. The others follow from its result."""
         first = self.plan_next([])
         return [first] if first is not None else []
 

@@ -82,7 +82,7 @@ class SearchState:
         return not failed or max(passed, default=0.0) < min(failed)
 
     def judge_load(self, load: float) -> LoadStanding:
-        """What is known of a load: a failed verification is final, otherwise the majority counts."""
+        """Returns the state of a load: a failed verification is final, otherwise the majority counts."""
         runs = self.find_runs(load)
         proofs = [run.passed for run in runs if run.request.purpose is Purpose.VERIFY]
         if not all(proofs):
@@ -182,7 +182,7 @@ class SearchState:
         return len(runs) >= 2 or any(run.is_driver_bound for run in runs)
 
     def limit(self) -> LimitedBy:
-        """What ended the search upwards."""
+        """Returns what ended the search upwards."""
         if self.is_unfit:
             return LimitedBy.UNFIT
         above = self.lowest_failing
@@ -192,9 +192,7 @@ class SearchState:
         return LimitedBy.DRIVER if any(run.is_driver_bound for run in self.find_runs(above)) else LimitedBy.RULE
 
     def find_bottleneck(self) -> str:
-        """What was full at the lowest failing load, or where none is at the largest passing one; empty where the search
-        itself keeps the CPU below a limit.
-        """
+        """Returns the saturated resource at the lowest failing load, or without one at the largest passing load."""
         load = self.lowest_failing or self.largest_passing
         broken = {check.id for run in self.find_runs(load or 0) for check in run.list_broken()}
         if broken == {CheckId.SYSTEM_CPU}:

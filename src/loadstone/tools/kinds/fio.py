@@ -121,7 +121,7 @@ def _document(output: ToolOutput) -> Mapping[str, Any]:
 def _rates(lines: Sequence[ToolLine], begin_s: float, end_s: float) -> list[tuple[float, float]]:
     """Ends of seconds, from the beginning of the steady state, with their rates by the machine's clock."""
     rates = [(line.at_s - begin_s, PROGRESS.findall(line.text)) for line in lines if begin_s < line.at_s < end_s]
-    return [(at_s, float(found[-1][0]) * MULTIPLES[found[-1][1]]) for at_s, found in rates if found]
+    return [(at_s, float(rate[-1][0]) * MULTIPLES[rate[-1][1]]) for at_s, rate in rates if rate]
 
 
 def _share_out(

@@ -17,7 +17,7 @@ BLANKS = (" ", "\t", "\n", "\r")
 
 
 def read_answer_text(answer: HarExchange) -> str:
-    """As much of an answer as the driver looks at."""
+    """Returns the part of an answer that the driver searches."""
     return answer.response.content.text[:MOST_ANSWER]
 
 
@@ -47,8 +47,8 @@ def _pointer_token(key: str) -> str:
 
 
 def find_json_places(text: str) -> dict[str, tuple[int, int]]:
-    """Where texts and numbers of a JSON document begin and end, by their pointers, in their order; none of what is no
-    JSON.
+    """Returns the spans of texts and numbers of a JSON document by their pointers, in their order. Returns nothing for
+    other texts.
     """
     places: dict[str, tuple[int, int]] = {}
     if not any(True for _ in list_json_leaves(text)):

@@ -111,11 +111,11 @@ class Correlation:
         return Correlation([value for value in self.values if value.value not in values], self.passwords)
 
     def fill_leaf(self, operation: str, leaf: Leaf) -> str | None:
-        """What stands there instead of what was recorded, with values as `{name}`."""
+        """Writes what replaces a recorded leaf, with values as `{name}`; None where nothing does."""
         return self._texts.get((operation, leaf))
 
     def declare_extracts(self, operation: str) -> list[dict[str, str]]:
-        """What is taken from an operation's answer, as workloads declare it."""
+        """Declares what is taken from an operation's answer."""
         return [{"value": name, **dict(rule.how)} for name, rule in self._rules.get(operation, {}).items()]
 
     @cached_property

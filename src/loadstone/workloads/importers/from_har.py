@@ -68,7 +68,7 @@ class Recording:
         return {value: _variable(name, value) for value in self.correlation.passwords.values()}
 
     def list_secrets(self, name: str) -> dict[str, str]:
-        """What these variables held when the visit was recorded."""
+        """Returns the values of these variables in the recording."""
         escaped = self._escaped
         return {_variable(name, value): escaped.get(value, text) for text, value in self.correlation.passwords.items()}
 

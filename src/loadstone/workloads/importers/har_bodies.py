@@ -4,8 +4,10 @@ import base64
 import binascii
 import zlib
 
-GZIP_BEGINS, GZIP_WINDOW = b"\x1f\x8b", 31
-"""First bytes of a body in gzip (RFC 1952), and zlib's number for that format."""
+from loadstone.model.files import GZIP_BEGINS
+
+GZIP_WINDOW = 31
+"""Zlib's number for the format gzip (RFC 1952)."""
 MOST_UNPACKED = 8 << 20
 """Bytes of an unpacked body that are read."""
 

@@ -60,12 +60,12 @@ for _tag, _pattern, _letters in (
 
 
 def copy_table(node: Any) -> Json:
-    """What should be a table, copied; an empty one for anything else."""
+    """Returns a copy of a table, an empty table for anything else."""
     return dict(node) if isinstance(node, dict) else {}
 
 
 def copy_list(node: Any) -> list[Any]:
-    """What should be a list; an empty one for anything else."""
+    """Returns a list, an empty list for anything else."""
     return node if isinstance(node, list) else []
 
 

@@ -56,7 +56,7 @@ def format_path(name: str, value: Any, style: str, explode: bool) -> str:
 
 
 def get_path_prefix(name: str, style: str) -> str:
-    """What stands before a single value in a path."""
+    """Returns the text before a single value in a path."""
     return {"label": ".", "matrix": f";{encode_value(name)}="}.get(style, "")
 
 

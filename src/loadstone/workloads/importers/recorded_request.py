@@ -57,7 +57,7 @@ UPLOAD_NAME = re.compile(r"[;\s]filename\*?=(?:\"([^\"]*)\"|([^\s;]*))", re.IGNO
 
 
 def list_own_headers(exchange: HarExchange, *, is_page: bool) -> Iterator[tuple[str, str]]:
-    """What a page's program, and no browser by itself, has put into a request; `is_page` where a page came of it."""
+    """Yields the headers that a page's program added, not the browser. `is_page` is true if the answer was a page."""
     is_change = exchange.method != "GET" or exchange.is_socket
     for header in exchange.request.headers:
         name = header.name.lower()
@@ -166,7 +166,7 @@ def read_form_text(request: HarRequest) -> str:
 
 
 def read_body_text(request: HarRequest) -> str:
-    """What was sent, if it is text."""
+    """Returns the body of the request, empty if it is not text."""
     text = read_form_text(request) or (request.body.text if request.body else "")
     return text if is_plain(text) else ""
 

@@ -70,7 +70,7 @@ class Rule:
     how: tuple[tuple[str, str], ...]
 
     def extract_value(self, answer: HarExchange) -> str | None:
-        """What it finds, as the driver would."""
+        """Returns the value that the rule extracts, as the driver would. Returns None without a match."""
         how = dict(self.how)
         if "header" in how:
             of_name = (sent.value for sent in answer.response.headers if sent.name.lower() == how["header"].lower())

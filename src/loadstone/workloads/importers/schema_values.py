@@ -273,7 +273,9 @@ def _matcher(pattern: str) -> TypeAdapter[str]:
 
 
 def find_kind(schema: Json) -> str:
-    """Its type; of several the first that is not null, and without one what its other keywords say."""
+    """Returns the type of a schema: of several types the first that is not null, without a type as its other keywords
+    imply.
+    """
     kind = schema.get("type")
     if kind is None:
         kind = "object" if schema.get("properties") else "array" if "items" in schema else "string"

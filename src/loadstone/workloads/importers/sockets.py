@@ -135,7 +135,7 @@ def list_leaves(text: str) -> Iterator[tuple[str, str]]:
 
 
 def split_frame(text: str) -> tuple[str, str, str]:
-    """What stands before a message's JSON, that, and what stands behind it."""
+    """Returns the text before a message's JSON, the JSON, and the text behind it."""
     packet = text.rstrip(ENDS)
     matched = FRAME_ROOM.match(packet)
     begin = matched.end() if matched else 0

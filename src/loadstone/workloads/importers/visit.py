@@ -84,7 +84,7 @@ class Page:
         return split_turns(self.first.messages, self.first.start_s) if self.first.is_socket else []
 
     def list_own_headers(self) -> Iterator[tuple[str, str]]:
-        """What a page's program has put into the request."""
+        """Yields the headers that a page's program added to the request."""
         return list_own_headers(self.first, is_page=self.last.is_html)
 
     @property
@@ -133,8 +133,8 @@ class LeftOut:
 def collect_visit(
     entries: Sequence[HarExchange], site: str, twins: Sequence[HarExchange], *, is_compared: bool = False
 ) -> tuple[list[Page], LeftOut]:
-    """What was visited at a site, and what was left out; `twins` are those of another visit, if there is one. A visit
-    that `is_compared` alone, and not played, keeps changes without an answer: they show what was sent.
+    """Returns the visited pages of a site, and what was left out. `twins` are the exchanges of another visit, if there
+    is one. A visit that `is_compared` alone, and not played, keeps changes without an answer: they show what was sent.
     """
     known = frozenset(entry.request.url for entry in twins) or None
     left_out = LeftOut()

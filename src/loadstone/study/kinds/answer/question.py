@@ -129,7 +129,7 @@ class HostAnswer:
 
 
 def write_tag(name: str, part: str) -> str:
-    """What runs of a setup that are no search belong to."""
+    """Names what runs of a setup belong to that are no search."""
     return f"{name}-{part}"
 
 

@@ -18,7 +18,7 @@ from loadstone.study.summary import RunSummary
 
 
 def render_blocks(answer: AnyAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
-    """What both sides were, and what was found."""
+    """Yields a description of both sides, then the findings."""
     yield Paragraph(f"A: {_settings(answer.a)}. B: {_settings(answer.b)}.")
     match answer:
         case CompareAnswer():

@@ -49,5 +49,5 @@ def make(section: CompareSection, context: StudyContext) -> Question[AnyAnswer]:
 
 
 def describe_promise(question: Question[AnyAnswer]) -> str:
-    """What a comparison at loads is able to find; a search finds its own width."""
+    """Describes the difference that a comparison at loads can detect. A search finds its width itself."""
     return loads_question.describe_promise(question) if isinstance(question, Compare) else ""

@@ -67,7 +67,7 @@ def compute_failing_at_most(survived: int, trials: int) -> float:
 
 
 def summarize_trials(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
-    """What the fault cost the users over all trials, then what doubts there are."""
+    """Yields the cost of the fault for the users over all trials, then the doubts."""
     refused = next((trial.failure.refused for trial in trials if trial.failure and trial.failure.refused), "")
     if refused:
         yield refused

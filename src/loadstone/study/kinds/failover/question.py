@@ -49,7 +49,7 @@ class Failover:
         return len(list_missing(self.plan_runs(), runs))
 
     def answer(self, runs: Sequence[RunSummary]) -> FailoverAnswer:
-        """What the fault cost in each."""
+        """Returns the outages of all trials so far."""
         trials = tuple(map(_trial, runs))
         return FailoverAnswer(
             workload=self.workload,

@@ -127,5 +127,5 @@ def _in_words(ratio: PeakRatio) -> str:
 
 
 def list_platforms(point: PeakPoint) -> tuple[str | None, ...]:
-    """Where it ran, as far as that was varied."""
+    """Returns the platforms of a point, as far as they were varied."""
     return tuple(str(point.at[name]) if name in point.at else None for name in PLATFORMS)

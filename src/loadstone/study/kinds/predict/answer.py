@@ -148,7 +148,7 @@ def record_scalability(law: Scalability | None) -> LearnedScalability | None:
 
 
 def measure_point(run: RunSummary) -> MeasuredPoint:
-    """What a run measured at its load."""
+    """Returns the figures that a run measured at its load."""
     names = ("throughput", "response_mean", "response_p95", "response_p99")
     metrics = {name: run.metrics.get(name) for name in names}
     return MeasuredPoint(run.request.load, run.request.purpose, run.verdict, **metrics)

@@ -31,7 +31,9 @@ def explain_refuted(checks: Sequence[RunSummary], top: PredictedPeak) -> str:
 
 
 def describe_refusals(measured: Sequence[RunSummary]) -> str:
-    """From which load on operations end in errors that smaller loads do not have; empty where none do."""
+    """Describes the load from which operations end in errors that smaller loads do not have, empty
+    without such errors.
+    """
     errors: dict[float, list[float]] = {}
     for run in measured:
         if run.is_valid:

@@ -17,7 +17,7 @@ MOST_ROUNDS = 30
 
 
 def read_loads(text: str) -> tuple[str, ...]:
-    """Reads `20,40,60`."""
+    """Reads loads such as `20,40,60`. Raises UsageError."""
     return tuple(load for load in text.split(",") if load)
 
 

@@ -54,13 +54,13 @@ class SuiteAnswer(Answer):
 
 
 def compute_tls_costs(cells: Sequence[CellResult]) -> Iterator[Ratio]:
-    """What TLS divides throughput by."""
+    """Yields the ratios of throughput without and with TLS."""
     for over, under in _pairs(cells, lambda cell: None if cell.cell.tls else replace(cell.cell, tls=True)):
         yield Ratio(over, under, compute_published_tls_cost(over.cell.mechanism))
 
 
 def compute_mechanism_ratios(cells: Sequence[CellResult]) -> Iterator[Ratio]:
-    """What a mechanism gives by what a slower one does, of pairs that the published tests have."""
+    """Yields the ratios of a mechanism to a slower mechanism, for pairs that the published tests have."""
     for faster, slower in FASTER:
         for over, under in _pairs(cells, lambda cell, a=faster, b=slower: _other_mechanism(cell, a, b)):
             yield Ratio(over, under, None if over.cell.tls else compute_published_ratio(faster, slower))
@@ -106,7 +106,7 @@ def _pairs(cells: Sequence[CellResult], counterpart: object) -> Iterator[tuple[C
 
 
 def find_contradictions(cells: Sequence[CellResult]) -> Iterator[str]:
-    """Where an order is not that of the published tests, with what may explain it."""
+    """Yields each difference from the order of the published tests, with a possible reason."""
     for ratio in compute_mechanism_ratios(cells):
         if ratio.value is not None and ratio.value < 1:
             over, under = ratio.over.cell, ratio.under.cell
@@ -143,7 +143,7 @@ def _why(ratio: Ratio) -> str:
 
 
 def summarize_cells(cells: Sequence[CellResult], wanted: int) -> Iterator[str]:
-    """In sentences."""
+    """Yields the findings of the suite, one sentence each."""
     yield f"{len(cells)} of {wanted} cells."
     bound = [cell for cell in cells if cell.is_driver_bound]
     if bound:

@@ -30,7 +30,7 @@ class SuiteCell:
     cores: int
 
     def build_settings(self, sessions: int) -> dict[str, SettingValue]:
-        """Of a run with so many clients."""
+        """Returns the settings of a run with so many clients."""
         return {
             "service": self.service,
             "mechanism": self.mechanism,
@@ -51,7 +51,7 @@ class SuiteCell:
         return f"{self.service}-{self.mechanism}{'-tls' * self.tls}-{self.tuning}-{self.cores}"
 
     def select_runs(self, runs: Sequence[RunSummary]) -> list[RunSummary]:
-        """Its runs among all."""
+        """Selects the cell's runs among all runs."""
         mine = self.build_settings(0)
         names = [name for name in mine if name != "sessions"]
         return [run for run in runs if all(run.request.settings.get(name) == mine[name] for name in names)]
@@ -150,7 +150,7 @@ def choose_best(by_clients: dict[int, list[RunSummary]]) -> int | None:
 
 
 def conclude_cell(cell: SuiteCell, runs: Sequence[RunSummary]) -> CellResult | None:
-    """What a cell came to; None before its first run."""
+    """Returns the result of a cell, None before its first run."""
     cell_runs = cell.select_runs(runs)
     by_clients = group_by_clients(cell_runs)
     clients = choose_best(by_clients)

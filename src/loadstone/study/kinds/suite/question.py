@@ -96,7 +96,7 @@ class Suite:
         return sum(1 for _ in self._wanted(runs))
 
     def answer(self, runs: Sequence[RunSummary]) -> SuiteAnswer:
-        """What every cell came to so far."""
+        """Returns the results of all cells so far."""
         cells = tuple(cell_result for cell in self.cells if (cell_result := conclude_cell(cell, runs)) is not None)
         return SuiteAnswer(
             workload=self.workload,

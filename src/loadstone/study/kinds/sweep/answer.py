@@ -145,7 +145,9 @@ def _groups(points: Sequence[SweptPoint], names: Sequence[str]) -> dict[tuple[Se
 
 
 def build_curves(points: Sequence[SweptPoint], load: str, names: Sequence[str]) -> list[Curve]:
-    """For each combination of the other parameters the points in order of load, with knee and largest passing load."""
+    """Returns a curve for each combination of the other parameters: points in order of load, knee and largest passing
+    load.
+    """
     shown = []
     for key, group in _groups(points, names).items():
         ordered = sorted(group, key=lambda point: point.read_number(load))

@@ -22,7 +22,7 @@ class TileTrial:
 
     @classmethod
     def from_run(cls, run: RunSummary) -> "TileTrial":
-        """From a run of a search."""
+        """Returns the trial of a run of a search."""
         metrics = run.metrics
         tenths = get_tenths(run.request)
         return cls(tenths, run.verdict, metrics["score"], metrics["tiles_quality"], run.reasons, run.folder)

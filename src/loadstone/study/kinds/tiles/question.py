@@ -25,7 +25,7 @@ class TilesPeak:
     most_tiles: int
 
     def plan_runs(self) -> list[RunRequest]:
-        """Its first run; the others follow from what it brings."""
+        """Returns the first run. The others follow from its result."""
         return [request for request in [self.plan_next([])] if request is not None]
 
     def plan_next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
@@ -38,7 +38,7 @@ class TilesPeak:
         return RunRequest(key, self.workload, {TENTHS: tenths}, tenths, Purpose.PROBE)
 
     def estimate_left(self, runs: Sequence[RunSummary]) -> int:
-        """At least one run, while the peak is not known."""
+        """Returns at least one run while the peak is not known."""
         return int(self.plan_next(runs) is not None)
 
     def answer(self, runs: Sequence[RunSummary]) -> TilesAnswer:

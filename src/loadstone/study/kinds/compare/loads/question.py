@@ -25,7 +25,7 @@ USUAL_SCATTER = 0.05
 
 
 def describe_promise(question: "Compare") -> str:
-    """What so many pairs are able to find, before the first is made."""
+    """Describes the difference that so many pairs can detect, before the first run."""
     if question.pairs < LEAST_PAIRS:
         return f"{question.pairs} pairs cannot distinguish a difference from chance; {LEAST_PAIRS} are the minimum."
     scatters = compute_seen_scatters(question.pairs)

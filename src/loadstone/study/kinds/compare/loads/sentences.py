@@ -11,7 +11,7 @@ from loadstone.study.settings import write_settings
 
 
 def summarize_load(load: ComparedLoad, name: str, is_curve: bool) -> list[str]:
-    """What was found at one load, with what goes before any figure."""
+    """Returns the finding at one load. Warnings precede the figures."""
     settings = write_settings(load.load)
     where = f"At {settings}: " if settings else ""
     lines = [where + line for line in _before_all(load)]
@@ -41,7 +41,7 @@ def _before_all(load: ComparedLoad) -> Iterator[str]:
 def describe_difference(
     name: str, difference: FoundDifference | None, no_better: str = "", is_curve: bool = False
 ) -> str:
-    """What a difference amounts to, without claiming more than the test found; the p-value is the one that decides."""
+    """Describes a difference without a claim beyond the test. The p-value is the one that decides."""
     metric = METRICS[name]
     if difference is None:
         return f"{metric.title} cannot be compared by its ratio, since a value is 0."

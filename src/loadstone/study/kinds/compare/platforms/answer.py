@@ -130,7 +130,7 @@ def find_parting(curve: Sequence[PlatformPoint]) -> PartedAt | None:
 
 
 def find_accelerator(runs: Sequence[RunSummary], side: ComparedSide) -> str:
-    """What made the processors of a side's machines; empty for no machine of its own."""
+    """Returns the accelerator of a side's machines, empty for a side without machines."""
     return next((run.accelerator for run in select_side_runs(runs, side) if run.accelerator), "")
 
 
