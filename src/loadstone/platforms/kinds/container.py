@@ -138,7 +138,7 @@ class ContainerPlatform:
         limits = await asyncio.to_thread(group, context.journal, context.name, cpus, spec.memory)
         facts = {"platform": CONTAINER_NAME, "cpus": cpus, "memory_mib": spec.memory, "network": "bridge"}
         facts["link_mbit_per_s"] = spec.mbit_per_s
-        facts |= {"networks": addresses(context.nics), "boot_s": round(time.monotonic() - started, 3)}
+        facts |= {"networks": list_addresses(context.nics), "boot_s": round(time.monotonic() - started, 3)}
         container = Container(context, facts, limits=limits)
         Path(container.files).mkdir()
         try:

@@ -168,7 +168,7 @@ class PodmanPlatform:
             raise PlatformError("A container needs its own network. Remove `network=user`.")
         spec = context.spec
         facts = {"platform": PODMAN_NAME, "cpus": spec.cpus or 1, "memory_mib": spec.memory, "image": spec.image}
-        facts |= {"network": "bridge", "networks": addresses(context.nics), "link_mbit_per_s": spec.mbit_per_s}
+        facts |= {"network": "bridge", "networks": list_addresses(context.nics), "link_mbit_per_s": spec.mbit_per_s}
         facts["podman"] = await _podman("version", "--format", "{{.Client.Version}}")
         machine = PodmanMachine(context, facts, image=await _image(spec.image))
         Path(machine.files).mkdir()
