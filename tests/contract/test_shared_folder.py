@@ -34,7 +34,7 @@ async def write_and_read(logs: Path, fronts: list[MachineSpec], behind: MachineS
             for at, spec in enumerate(fronts)
         ]
         listen = base.hosts[0] if base.hosts else TESTBED_LOOPBACK
-        store = await base.start_machine("store", add_sharing(behind, fronts[0]), (PRIVATE,), listen)
+        store = await base.start_machine("store", add_sharing(behind, fronts[0], behind), (PRIVATE,), listen)
         at = await share_folder(running, store, machines)
         first, last = machines[0], machines[-1]
         written = f"echo kept > {at[first.name]}/note && echo done"
@@ -69,8 +69,8 @@ def test_what_one_machine_writes_another_reads(fronts: list[MachineSpec], tmp_pa
 def test_virtual_machines_get_images_with_what_shares_and_mounts_a_folder() -> None:
     virtual, kind = MachineSpec(platform="vm"), get_service_kind(ServiceRole.EVENTS, EMBEDDED)
     assert with_software(virtual, add_mounting(kind, virtual)).image == "debian+nfs-common"
-    assert add_sharing(virtual, virtual).image == "debian+nfs-ganesha+nfs-ganesha-vfs"
-    assert add_sharing(MachineSpec(), MachineSpec()) == MachineSpec()
+    assert add_sharing(virtual, virtual, virtual).image == "debian+nfs-ganesha+nfs-ganesha-vfs"
+    assert add_sharing(MachineSpec(), MachineSpec(), MachineSpec()) == MachineSpec()
 
 
 def test_who_cannot_mount_says_so(tmp_path: Path) -> None:

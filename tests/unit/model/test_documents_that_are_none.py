@@ -13,10 +13,10 @@ from loadstone.model.load import read_trace
 from loadstone.run.tiles.table import read_systems
 from loadstone.store.published import read_published
 from loadstone.workloads import load
-from loadstone.workloads.importers import har, openapi
+from loadstone.workloads.importers import har_file, openapi
 
 READERS: dict[str, Callable[[Path], object]] = {
-    "HAR": har.read,
+    "HAR": har_file.read,
     "OpenAPI": openapi._read,
     "trace": read_trace,
     "tiles": read_systems,

@@ -98,8 +98,13 @@ def test_a_tiles_machines_have_the_programs_of_all_services_that_run_on_them() -
 
 REAL = Reference(
     1,
-    ServiceChoices(service="nginx-php", backend_service="nginx-responder", database="postgresql", store="nfs"),
-    "dovecot",
+    ServiceChoices(
+        service="nginx-php",
+        backend_service="nginx-responder",
+        database="postgresql",
+        store="nfs",
+        imap="dovecot",
+    ),
     {"php": {"children": "7"}, "tomcat": {"heap_mib": "300"}, "postgresql": {"shared_buffers": "64MB"}},
     "tomcat",
 )
