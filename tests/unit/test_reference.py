@@ -58,7 +58,7 @@ def judgements() -> Iterator[tuple[CheckId, ModuleType, ast.Call]]:
     for file in JUDGES.glob("*.py"):
         module = importlib.import_module(f"loadstone.judge.{file.stem}") if file.stem != "__init__" else judge
         for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            is_check = isinstance(call, ast.Call) and ast.unparse(call.func) in ("at_least", "at_most")
+            is_check = isinstance(call, ast.Call) and ast.unparse(call.func) in ("check_at_least", "check_at_most")
             if is_check and call.args and ast.unparse(call.args[0]).startswith("CheckId."):
                 yield CheckId[ast.unparse(call.args[0]).removeprefix("CheckId.")], module, call
 
@@ -70,7 +70,7 @@ def test_rules_have_the_bound_unit_weight_and_source_that_they_are_judged_by() -
         stated, (unit, weight, source) = RULES[rule], call.args[3:6]
         if isinstance(source, ast.Name) and source.id.isupper():
             assert stated.source == getattr(module, source.id), rule
-        assert stated.bound == ast.unparse(call.func).replace("_", " "), rule
+        assert stated.bound == ast.unparse(call.func).removeprefix("check_").replace("_", " "), rule
         assert not isinstance(unit, ast.Constant) or unit.value == stated.unit, rule
         if ast.unparse(weight).startswith("Weight.") and rule is not CheckId.PERCENTILE:
             assert ast.unparse(weight) == f"Weight.{stated.weight.name}", rule

@@ -265,7 +265,7 @@ from loadstone.testbed.context import open_testbed
 
 async def play():
     async with open_testbed(Path(sys.argv[1])) as base:
-        await base.machine("one", read_machine(sys.argv[2]), ("public",))
+        await base.start_machine("one", read_machine(sys.argv[2]), ("public",))
         await asyncio.sleep(60)
 
 asyncio.run(play())

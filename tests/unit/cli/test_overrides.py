@@ -130,6 +130,9 @@ SAMPLES: dict[str, tuple[str, ...]] = {
     "cold": ("--platform", "vm"),
     "machine": ("memory=700", "--platform", "vm"),
     "backend": ("memory=300,platform=vm",),
+    "setups": ("native",),
+    "full": (),
+    "power": ("server=rapl",),
     "kill": ("primary",),
     "freeze": ("secondary",),
     "cut": ("channel",),
@@ -198,6 +201,7 @@ OF_A_CALL: dict[str, tuple[list[str], Callable[[Any], object], object]] = {
 }
 """Options that set nothing which a file could say, with what they set instead."""
 QUESTIONS = {
+    "answer": "",
     "failover": 'kill = "secondary"',
     "sweep": "over = { sessions = [1, 2] }",
     "peaks": "over = { platform = ['process', 'vm'] }",

@@ -34,7 +34,7 @@ def test_every_role_has_names_of_its_own_and_an_embedded_service_where_nothing_i
 
 
 def test_a_choice_names_services_of_all_roles_that_declare_it() -> None:
-    assert list_roles_chosen_by("service") == ("web", "bookstore", "events", "webserver")
+    assert list_roles_chosen_by("service") == ("web", "dealership", "bookstore", "events", "webserver")
     assert list_roles_chosen_by("database") == ("database",)
     assert list_roles_chosen_by("tuning") == ()
 

@@ -142,7 +142,7 @@ class MovableSide(SaidSide):
         assert self.follower is not None
         self.follower.said.append("live")
 
-    async def event(self, name: str) -> None:
+    async def wait_event(self, name: str, within_s: float = 1.0) -> None:
         assert self.said[-1] == name
 
 
@@ -210,7 +210,7 @@ class PaperGuest:
     within_s: float = 0.001
     shifted_ns: list[int] = field(default_factory=list)
 
-    async def clock(self) -> dict[str, float]:
+    async def compare_clock(self) -> dict[str, float]:
         return {"ahead_s": self.ahead_s, "within_s": self.within_s}
 
     async def ask(self, do: str, by_ns: int) -> None:

@@ -19,7 +19,7 @@ CHOICE = """
         ServiceChoice("A geocoder"),
     ] = Field(default=EMBEDDED, description="the geocoder of the events site")
 
-    def changed("""
+    def list_changed("""
 SERVICE = '''"""A second geocoder."""
 
 from loadstone.model.service import ServiceRole
@@ -34,7 +34,7 @@ SETTING = """
     seed: Annotated["""
 ASK = """
 import json, sys, typer
-from loadstone.cli.main import whole_program
+from loadstone.cli.main import build_program
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
@@ -43,17 +43,17 @@ from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.run.workload_run import WorkloadRun
 from loadstone.study.file import read_study
 from loadstone.study.parameters import PARAMETERS, apply
-from loadstone.study.registry import file_sections
+from loadstone.study.registry import list_file_sections
 from loadstone.workloads import load
 from pathlib import Path
 
 answers = {}
-options = {p.name: p for p in typer.main.get_command(whole_program()).commands["run"].params}
+options = {p.name: p for p in typer.main.get_command(build_program()).commands["run"].params}
 for name in ("geocoder", "niceness"):
     if name in options:
         answers[f"option {name}"] = [options[name].opts[0], options[name].help]
 answers["parameters"] = [name for name in ("geocoder", "driver.niceness") if name in PARAMETERS]
-declared = read_study(Path(sys.argv[1]), file_sections())
+declared = read_study(Path(sys.argv[1]), list_file_sections())
 answers["file"] = {"geocoder": getattr(declared.server.services, "geocoder", None),
                    "niceness": getattr(declared.driver, "niceness", None)}
 if "geocoder" in PARAMETERS:
@@ -63,7 +63,7 @@ if "geocoder" in PARAMETERS:
         try:
             changed = apply(spec, {"geocoder": "fast"})
             WorkloadRun(changed).check()
-            answers[workload] = changed.system.disclosed()["geocoder"]
+            answers[workload] = changed.system.disclose()["geocoder"]
         except UsageError as error:
             answers[workload] = str(error)
 print(json.dumps(answers))
@@ -86,7 +86,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("copy")
     ignored = shutil.ignore_patterns("__pycache__", "suts")
     program = Path(shutil.copytree(PROJECT / "src" / "loadstone", folder / "loadstone", ignore=ignored))
-    replaced(program / "model" / "choices.py", "\n    def changed(", CHOICE)
+    replaced(program / "model" / "choices.py", "\n    def list_changed(", CHOICE)
     place = 'TopologyRole(name="geocoder", service="geocoder", threads=1)'
     replaced(program / "topologies" / "events.py", place, place.replace("threads", 'choice="geocoder", threads'))
     (program / "services" / "kinds" / "fast_geocoder.py").write_text(SERVICE)

@@ -61,7 +61,7 @@ def test_a_set_that_was_not_finished_is_written_anew(tmp_path: Path, kept: Path)
 
 
 def test_a_set_that_a_run_reads_outlives_others(tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_files, "MOST_BYTES", 0)
+    monkeypatch.setattr(kept_files, "MOST_KEPT_BYTES", 0)
 
     async def play() -> tuple[bool, bool]:
         async with used(tmp_path, 1) as first:
