@@ -56,7 +56,7 @@ def test_a_moment_in_the_address_of_what_a_page_fetches_is_that_of_the_play(tmp_
     assert operations["api_news"].query == {"_": "{now_ms}"}
 
 
-@pytest.mark.parametrize("content", [b'{"id":7}', gzip.compress(b'{"id":7}')])
+@pytest.mark.parametrize("content", [b'{"id":7}', gzip.compress(b'{"id":7}')], ids=["plain", "packed"])
 def test_a_body_that_a_proxy_recorded_by_base64_is_sent_as_text(tmp_path: Path, content: bytes) -> None:
     recorded = post(3, "/api", base64.b64encode(content).decode(), "application/json")
     recorded["request"]["postData"]["encoding"] = "base64"

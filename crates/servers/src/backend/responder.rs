@@ -18,6 +18,7 @@ use tokio_fastcgi::{Request as FastCgi, RequestResult, Requests};
 
 use super::Backend;
 use crate::front::{Request, Role};
+use crate::serving::THIS_PROGRAM;
 
 /// Time between two looks at whether all processes are there.
 const LOOK: Duration = Duration::from_secs(1);
@@ -64,12 +65,11 @@ impl Drop for Children {
 
 fn start(options: &Options) -> Result<Vec<Child>> {
     let listener = listen(&options.socket)?;
-    let program = std::env::current_exe()?;
     (0..options.processes.max(1))
         .map(|_| {
             // By the protocol's own rule the socket that it listens at is a responder's standard input.
             let socket = listener.as_fd().try_clone_to_owned()?;
-            Ok(Command::new(&program).arg("responder-process").stdin(Stdio::from(socket)).spawn()?)
+            Ok(Command::new(THIS_PROGRAM).arg("responder-process").stdin(Stdio::from(socket)).spawn()?)
         })
         .collect()
 }

@@ -17,6 +17,7 @@ use super::environment::environment;
 use super::stub::Order;
 use crate::front::answer::Answer;
 use crate::front::Request;
+use crate::serving::THIS_PROGRAM;
 
 /// Longest output of a program.
 const MOST_BYTES: u64 = 64 << 20;
@@ -65,7 +66,7 @@ impl Programs {
 
 impl Stub {
     fn start() -> Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(THIS_PROGRAM);
         command.arg("stub").stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().context("a stub cannot be started")?;
         let (orders, answers) = (child.stdin.take(), child.stdout.take());
