@@ -52,7 +52,7 @@ class PaperFabric:
     async def join(self, network: WideNetwork, member: Member) -> None:
         assert member in network.members
 
-    async def tap(self, network: str, options: TapOptions) -> NetworkInterface:
+    async def create_tap(self, network: str, options: TapOptions) -> NetworkInterface:
         return replace(self.nic, network=network)
 
 
