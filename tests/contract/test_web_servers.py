@@ -23,6 +23,7 @@ from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.registry import get_service_kind, list_service_kinds
 from loadstone.testbed import software
 from loadstone.testbed.context import open_testbed
+from loadstone.testbed.deploy import STATIC_FILES
 from loadstone.testbed.running import Running
 from loadstone.testbed.software import with_software
 from loadstone.testbed.start import build_site_on, start_service
@@ -62,7 +63,8 @@ async def server(
     async with open_testbed(logs) as base:
         machine = await base.start_machine("web", MachineSpec(), (PUBLIC,))
         running = Running(base)
-        site = replace(build_site_on(machine), mechanism=mechanism, tuning=tuning)
+        file_sets = {STATIC_FILES: 1} if mechanism is Mechanism.STATIC else {}
+        site = replace(build_site_on(machine), mechanism=mechanism, tuning=tuning, file_sets=file_sets)
         yield running, machine, (await start_service(running, machine, kind, site)).target
 
 
