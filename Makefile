@@ -30,8 +30,8 @@ test-rust:       ## tests of the driver and the servers
 test-python: $(VENV)/testing   ## tests of everything else, real runs and virtual machines included
 	@scripts/system-packages nginx chromium qemu images containers podman kernel dovecot postgresql mariadb php apache tomcat balancers caches nfs ssh h2 tools
 	@# programs start several times faster with their byte code kept
-	@# and tests wait more than they compute: three at a time keep two cores busy
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 3 --dist loadgroup tests
+	@# and tests wait more than they compute: four at a time keep two cores busy
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 4 --dist loadgroup tests
 	@echo "durations: target/test-durations.txt"
 	@if [ -s $(SKIPPED) ]; then echo "skipped:"; cat $(SKIPPED); else echo "skipped: nothing"; fi
 
