@@ -331,7 +331,8 @@ impl Reader {
                 inspector.take(data);
                 *left -= data.len() as u64;
                 self.keep_alive &= behind.is_empty();
-                if !is_line_end(behind) && !(self.status == 204 && behind == NO_CHUNKS) {
+                let is_end = is_line_end(behind) || (self.status == 204 && behind == NO_CHUNKS);
+                if !is_end {
                     return Err(Failure::new(Fault::Malformed, "bytes behind the end of the body"));
                 }
                 *left == 0
