@@ -87,6 +87,7 @@ class PaperHost:
         return to_jsonable_python(await carry_out(request.request, self.half))
 
 
+@pytest.mark.slow("agents on three hosts, which are killed and taken over")
 def test_a_pair_whose_supervisors_are_killed_survives_a_fault_and_is_taken_over(
     network: Network, tmp_path: Path
 ) -> None:
@@ -136,6 +137,7 @@ def test_a_pair_whose_supervisors_are_killed_survives_a_fault_and_is_taken_over(
     asyncio.run(play())
 
 
+@pytest.mark.slow("agents on three hosts, which are killed and taken over")
 def test_a_pair_without_a_lease_ends_with_its_supervisors(network: Network, tmp_path: Path) -> None:
     async def play() -> None:
         async with supervised(network, tmp_path, 0) as (_, supervisor):

@@ -48,6 +48,7 @@ def test_a_pair_without_a_keeper_runs_on_survives_a_fault_and_is_taken_over(netw
     asyncio.run(play())
 
 
+@pytest.mark.slow("leases of seconds run out")
 def test_a_pair_without_a_keeper_ends_with_its_lease_and_a_new_keeper_renews_it(
     network: Network, tmp_path: Path
 ) -> None:
