@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::net::ToSocketAddrs;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,8 @@ use crate::clock::{kernel_ns, Clock};
 
 /// Pause between two looks whether the leader is up.
 const LOOK: Duration = Duration::from_millis(200);
+/// Beginning of a driver's last event.
+const END: &[u8] = b"{\"event\":\"end\"";
 /// A name that TLS wants and nobody looks at: the leader is known by its key.
 const NAME: &str = "loadstone";
 
@@ -33,6 +36,7 @@ pub struct Joiner {
     network: Arc<Runtime>,
     hearing: Option<Hearing<TlsStream<TcpStream>>>,
     saying: Arc<Saying>,
+    has_ended: Arc<AtomicBool>,
 }
 
 /// Where its events go.
@@ -40,6 +44,8 @@ pub struct Events {
     network: Arc<Runtime>,
     saying: Arc<Saying>,
     line: Vec<u8>,
+    /// Whether the last event is written: the leader may close the line then.
+    has_ended: Arc<AtomicBool>,
 }
 
 impl Joiner {
@@ -53,12 +59,13 @@ impl Joiner {
             let stream = shaken.context("it sent nothing")?;
             line(stream.with_context(|| format!("{address} does not know the token"))?, &Said::Alive)
         })?;
-        Ok(Joiner { network, hearing: Some(hearing), saying: Arc::new(saying) })
+        Ok(Joiner { network, hearing: Some(hearing), saying: Arc::new(saying), has_ended: Arc::default() })
     }
 
     /// Where this driver's events go.
     pub fn events(&self) -> Events {
-        Events { network: self.network.clone(), saying: self.saying.clone(), line: Vec::new() }
+        let (network, saying, has_ended) = (self.network.clone(), self.saying.clone(), self.has_ended.clone());
+        Events { network, saying, line: Vec::new(), has_ended }
     }
 }
 
@@ -97,7 +104,7 @@ impl Setting for Joiner {
     fn agree(&mut self, _: &mut Members) -> Result<Clock> {
         let mut hearing = self.hearing.take().context("the leader's messages were already read")?;
         let origin_ns = self.network.block_on(self.origin_ns(&mut hearing)).context("the leader is gone")?;
-        self.network.spawn(heed_stop(hearing));
+        self.network.spawn(heed_stop(hearing, self.has_ended.clone()));
         Ok(Clock::starting_at(origin_ns))
     }
 }
@@ -120,10 +127,12 @@ impl Joiner {
     }
 }
 
-/// From the start on the leader has one word left; its end, and its silence, mean the same.
-async fn heed_stop(mut hearing: Hearing<TlsStream<TcpStream>>) {
+/// From the start on the leader has one word left; its end, and its silence, mean the same while the run lasts.
+async fn heed_stop(mut hearing: Hearing<TlsStream<TcpStream>>, has_ended: Arc<AtomicBool>) {
     while let Ok(Word::Alive) = hearing.hear().await {}
-    let _ = kill_process(getpid(), Signal::INT); // as if its user had ended it
+    if !has_ended.load(Ordering::SeqCst) {
+        let _ = kill_process(getpid(), Signal::INT); // as if its user had ended it
+    }
 }
 
 impl Write for Events {
@@ -146,6 +155,7 @@ impl Events {
     /// Says an event that was written whole.
     fn say(&mut self) -> io::Result<()> {
         let line = std::mem::take(&mut self.line);
+        self.has_ended.fetch_or(line.starts_with(END), Ordering::SeqCst);
         let event = [b"{\"event\":", line.trim_ascii_end(), b"}\n"].concat();
         self.saying.say_line(event).map_err(io::Error::other)
     }
