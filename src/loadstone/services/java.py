@@ -1,7 +1,7 @@
 """Applications of ours in Java on Tomcat, over PostgreSQL or MariaDB by JDBC; their files by the default servlet."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from urllib.parse import urlsplit
@@ -10,7 +10,7 @@ from loadstone.model.errors import ServiceError
 from loadstone.model.service import ServiceRole
 from loadstone.services import tomcat
 from loadstone.services.declared import read_declared_pages
-from loadstone.services.kind import SITE, Program, Site
+from loadstone.services.kind import SITE, Program, ServiceKind, Site
 from loadstone.services.sites import build_file_command
 from loadstone.services.status import STATUS
 from loadstone.services.unprivileged import build_shell_command
@@ -46,6 +46,23 @@ class Application:
     max_upload_bytes: int = 0
     jars: tuple[str, ...] = ()
     """What it takes from the distribution beside that, by path."""
+
+
+def create_kind(
+    role: ServiceRole, program: Callable[[Site], Program], needs: Mapping[str, str] | None = None
+) -> ServiceKind:
+    """Returns the kind of an application on Tomcat. `needs`: files beside those of Tomcat, with their packages."""
+    return ServiceKind(
+        "tomcat",
+        role,
+        program,
+        8080,
+        has_tls=True,
+        needs={**FORM.needs, **(needs or {})},
+        memory_mib=tomcat.TOMCAT_MEMORY_MIB,
+        is_tuned=True,
+        settings={tomcat.TOMCAT_NAME: tomcat.TOMCAT_SETTINGS},
+    )
 
 
 def build_program(site: Site, application: Application, preparing: Sequence[list[str]] | None = None) -> Program:

@@ -1,8 +1,8 @@
 """The bookstore in Java on Tomcat."""
 
 from loadstone.model.service import ServiceRole
-from loadstone.services import java, tomcat
-from loadstone.services.kind import Program, ServiceKind, Site
+from loadstone.services import java
+from loadstone.services.kind import Program, Site
 
 TOMCAT_BOOKSTORE_PAGES = (
     *("home", "new", "best", "item", "search", "results", "cart", "register", "buy", "confirm"),
@@ -17,14 +17,4 @@ def build_program(site: Site) -> Program:
     return java.build_program(site, java.Application("bookstore", "Bookstore", patterns))
 
 
-KIND = ServiceKind(
-    "tomcat",
-    ServiceRole.BOOKSTORE,
-    build_program,
-    8080,
-    has_tls=True,
-    needs=java.FORM.needs,
-    memory_mib=tomcat.TOMCAT_MEMORY_MIB,
-    is_tuned=True,
-    settings={tomcat.TOMCAT_NAME: tomcat.TOMCAT_SETTINGS},
-)
+KIND = java.create_kind(ServiceRole.BOOKSTORE, build_program)

@@ -2,8 +2,8 @@
 
 from loadstone.model.machine import SERVER
 from loadstone.model.service import ServiceRole
-from loadstone.services import java, tomcat
-from loadstone.services.kind import Program, ServiceKind, Site, get_local_address
+from loadstone.services import java
+from loadstone.services.kind import Program, Site, get_local_address
 
 DEALERSHIP_PATTERNS = (
     *("/dealer/browse", "/dealer/purchase", "/dealer/manage", "/works/planned", "/works/large"),
@@ -19,14 +19,4 @@ def build_program(site: Site) -> Program:
     return java.build_program(site, application, [[*filling, "--injection-rate", str(site.injection_rate)]])
 
 
-KIND = ServiceKind(
-    "tomcat",
-    ServiceRole.DEALERSHIP,
-    build_program,
-    8080,
-    has_tls=True,
-    needs=java.FORM.needs,
-    memory_mib=tomcat.TOMCAT_MEMORY_MIB,
-    is_tuned=True,
-    settings={tomcat.TOMCAT_NAME: tomcat.TOMCAT_SETTINGS},
-)
+KIND = java.create_kind(ServiceRole.DEALERSHIP, build_program)

@@ -3,7 +3,7 @@
 from loadstone.model.errors import ServiceError
 from loadstone.model.service import ServiceRole
 from loadstone.services import java, tomcat
-from loadstone.services.kind import Program, ServiceKind, Site
+from loadstone.services.kind import Program, Site
 
 TOMCAT_EVENTS_PAGES = (
     *("home", "login", "logout", "search", "tag", "event", "comments", "attendees", "attend", "person"),
@@ -33,14 +33,4 @@ def build_program(site: Site) -> Program:
     )
 
 
-KIND = ServiceKind(
-    "tomcat",
-    ServiceRole.EVENTS,
-    build_program,
-    8080,
-    has_tls=True,
-    needs={**java.FORM.needs, MEMCACHED: "libspymemcached-java"},
-    memory_mib=tomcat.TOMCAT_MEMORY_MIB,
-    is_tuned=True,
-    settings={tomcat.TOMCAT_NAME: tomcat.TOMCAT_SETTINGS},
-)
+KIND = java.create_kind(ServiceRole.EVENTS, build_program, {MEMCACHED: "libspymemcached-java"})
