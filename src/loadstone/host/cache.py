@@ -81,20 +81,11 @@ async def lend_cached(
     """The same, of what is large and easily made again: while the block lasts, nobody takes it away. Of its kind those
     that were not used for longest go, until the rest has no more than `most_bytes`. Raises PlatformError.
     """
-    above = find_cache_folder()
-    folder = above / f"{kind}-{key}"
-    try:
-        above.mkdir(parents=True, exist_ok=True)
-        async with locks.wait_for_lock(above / f"{kind}.lock"):
-            _remove_unfinished(above, kind)
-            if not folder.is_dir():
-                with _unfinished(folder) as unfinished:
-                    await make(unfinished)
-                await asyncio.to_thread(_make_room, above, kind, most_bytes)
-            os.utime(folder)
-            yield folder
-    except OSError as error:
-        raise _cannot_be_made(folder, error) from None
+    async with _lock_folder(kind, key) as folder:
+        if not folder.is_dir():
+            await _fill(folder, kind, make, most_bytes)
+        os.utime(folder)
+        yield folder
 
 
 @asynccontextmanager
@@ -104,26 +95,40 @@ async def share_folder(
     """The same, of a folder that several processes read at a time. `fill` completes it before each use, so it repairs
     whatever was changed or removed. Raises PlatformError.
     """
+    async with _lock_folder(kind, key) as folder:
+        if folder.is_dir():
+            await fill(folder)
+        else:
+            await _fill(folder, kind, fill, most_bytes)
+        os.utime(folder)
+        reading = locks.share(folder)
+    try:
+        yield folder
+    finally:
+        locks.release(reading)
+
+
+@asynccontextmanager
+async def _lock_folder(kind: str, key: str) -> AsyncIterator[Path]:
+    """The folder `kind-key`, which may not be there, while no other process changes those of its kind. Raises
+    PlatformError for an error of the file system in the block too.
+    """
     above = find_cache_folder()
     folder = above / f"{kind}-{key}"
     try:
         above.mkdir(parents=True, exist_ok=True)
         async with locks.wait_for_lock(above / f"{kind}.lock"):
             _remove_unfinished(above, kind)
-            if folder.is_dir():
-                await fill(folder)
-            else:
-                with _unfinished(folder) as unfinished:
-                    await fill(unfinished)
-                await asyncio.to_thread(_make_room, above, kind, most_bytes)
-            os.utime(folder)
-            reading = locks.share(folder)
+            yield folder
     except OSError as error:
         raise _cannot_be_made(folder, error) from None
-    try:
-        yield folder
-    finally:
-        locks.release(reading)
+
+
+async def _fill(folder: Path, kind: str, make: Callable[[Path], Awaitable[None]], most_bytes: int) -> None:
+    """Makes a folder whole, and room for it."""
+    with _unfinished(folder) as unfinished:
+        await make(unfinished)
+    await asyncio.to_thread(_make_room, folder.parent, kind, most_bytes)
 
 
 def _remove_unfinished(above: Path, kind: str) -> None:
