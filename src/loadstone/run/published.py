@@ -1,27 +1,16 @@
 """Taking published iterations into the store: as a result that can be judged, reported and compared like any other."""
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from loadstone.model.errors import UsageError
-from loadstone.model.files import read_bytes
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
-from loadstone.model.records.manifest import (
-    HostFacts,
-    ImportedFrom,
-    ProfileRecord,
-    Status,
-    SystemKind,
-    SystemRecord,
-)
 from loadstone.model.workload import Workload
 from loadstone.run.criteria import make_criteria
-from loadstone.run.disclosure import make_manifest, read_declarations
-from loadstone.run.judging import judge
+from loadstone.run.disclosure import read_declarations
+from loadstone.run.imported import declare_published, store_published
 from loadstone.store.figures import write_figures
 from loadstone.store.folder import ResultFolder
 from loadstone.store.published import read_published
@@ -43,26 +32,16 @@ def import_published(file: Path, sessions: Mapping[str, int], results: Path, nam
     criteria = [
         make_criteria(workloads[name], profile, Population(sessions[name]), shipped=False) for name in published
     ]
-    manifest = make_manifest(
-        name=name,
-        imported=ImportedFrom(file.name, hashlib.sha256(read_bytes(file)).hexdigest()),
-        profile=ProfileRecord.from_profile(profile, "as published"),
-        seed=0,
-        driver_threads=0,
-        system=SystemRecord(SystemKind.PUBLISHED),
-        target=f"a published system; figures from {file.name}, not measured here",
-        criteria=tuple(criteria),
-        declarations=read_declarations(workloads.items()),
+    manifest = declare_published(
+        file, name, profile, criteria=tuple(criteria), declarations=read_declarations(workloads.items())
     )
-    # The machine they were measured on is not this one.
-    folder = ResultFolder.create(results, replace(manifest, host=HostFacts()))
-    for label, iterations in published.items():
-        for number, figures in enumerate(iterations.values(), start=1):
-            write_figures(folder.run(label, number).path, figures)
-    folder.mark(Status.COMPLETE, "", datetime.now(UTC))
-    judge(folder.path)
-    folder.seal()
-    return folder.path
+
+    def write(folder: ResultFolder) -> None:
+        for label, iterations in published.items():
+            for number, figures in enumerate(iterations.values(), start=1):
+                write_figures(folder.run(label, number).path, figures)
+
+    return store_published(manifest, results, write)
 
 
 def _check(workload: Workload, pages: set[str]) -> None:
