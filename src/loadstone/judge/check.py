@@ -8,6 +8,7 @@ from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 
 PUBLISHED_SOURCE = "published figures, docs/web-workloads.md"
 UNDISCLOSED = "not disclosed"
+"""Of figures that were published elsewhere, which is not the same as none."""
 WEB_WORKLOADS_SOURCE = "our own, docs/web-workloads.md"
 PAIRS_SOURCE = "our own, docs/explain/pairs.md"
 DECLARED = "declared by the workload"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from loadstone.judge.check import UNDISCLOSED
 from loadstone.judge.verdict import choose_headline
 from loadstone.model.figures import Distribution
 from loadstone.model.numbers import format_milliseconds, format_number
@@ -9,9 +10,6 @@ from loadstone.model.records.result import WorkloadResult
 from loadstone.model.records.verdict import Verdict
 from loadstone.page.blocks import Block, Numbers, Paragraph, Tone
 from loadstone.report.section import ReportContext, ReportSection
-
-NOT_DISCLOSED = "not disclosed"
-"""Of figures that were published elsewhere, which is not the same as none."""
 
 
 def render_blocks(context: ReportContext) -> Iterator[Block]:
@@ -43,8 +41,8 @@ def _items(workload: WorkloadResult) -> Iterator[tuple[str, str]]:
     if headline.errors_pct is None:
         mean_s = figures.response.mean_s
         yield "average", "" if mean_s is None else format_milliseconds(mean_s)
-        yield "percentiles", NOT_DISCLOSED
-        yield "errors", NOT_DISCLOSED
+        yield "percentiles", UNDISCLOSED
+        yield "errors", UNDISCLOSED
         return
     for percentile, time_s in ((50, headline.p50_s), (95, headline.p95_s), (99, headline.p99_s)):
         why = explain_unknown(figures.response, percentile)
@@ -61,7 +59,7 @@ def _items(workload: WorkloadResult) -> Iterator[tuple[str, str]]:
 def explain_unknown(times: Distribution, percentile: float) -> str:
     """Why a percentile is not known: too few answers, or too many operations that had none."""
     if not times.percentiles_s and times.count:
-        return "not disclosed"
+        return UNDISCLOSED
     lost_pct = 100 * times.lost / max(1, times.count + times.lost)
     return f"{format_number(lost_pct)} % had no answer" if lost_pct > 100 - percentile else "too few samples"
 

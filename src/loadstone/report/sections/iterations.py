@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from loadstone.judge.chance import compute_share_interval
+from loadstone.judge.check import UNDISCLOSED
 from loadstone.model.figures import IterationFigures
 from loadstone.model.numbers import format_number
 from loadstone.model.records.result import WorkloadResult
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
 from loadstone.report.section import ReportContext, ReportSection
-from loadstone.report.sections.headline import NOT_DISCLOSED
 from loadstone.report.sections.operations import total
 
 ITERATION_COLUMNS = (
@@ -50,7 +50,7 @@ def _counts(figures: IterationFigures) -> Iterator[str]:
     attempts = totals.requests + totals.overdue
     yield from (format_number(count, 0) for count in (totals.requests, totals.good, totals.tolerable, totals.fail))
     counts = (totals.error_count, totals.overdue)
-    yield from (format_number(count, 0) if figures.is_disclosed else NOT_DISCLOSED for count in counts)
+    yield from (format_number(count, 0) if figures.is_disclosed else UNDISCLOSED for count in counts)
     ends = compute_share_interval(totals.good, attempts) if attempts else ()
     yield format_number(100 * totals.good / attempts, 3) if attempts else ""
     yield " to ".join(format_number(100 * end, 3) for end in ends)
