@@ -172,14 +172,7 @@ def build_qemu_command(
     argv += ["-global", "migration.store-global-state=off", "-global", "migration.announce-rounds=0"]
     argv += ["-smp", "1", "-m", f"{layout.memory_mib}M"]
     argv += ["-overcommit", f"mem-lock={'on' if layout.is_locked and mode is not Mode.NONE else 'off'}"]
-    argv += [
-        "-kernel",
-        str(layout.image.kernel),
-        "-initrd",
-        str(layout.image.initial),
-        "-append",
-        build_kernel_line(layout),
-    ]
+    argv += layout.image.list_boot_arguments(build_kernel_line(layout))
     argv += ["-chardev", f"file,id=console,path={console}", "-device", "isa-serial,chardev=console"]
     argv += ["-chardev", f"socket,id=qmp,path={files.qmp},server=on,wait=off", "-mon", "chardev=qmp,mode=control"]
     argv += _network(layout, files, is_heard=mode is not Mode.NONE)

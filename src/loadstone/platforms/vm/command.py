@@ -90,14 +90,7 @@ def build_command(layout: Layout) -> list[str]:
     argv = [QEMU, "-name", layout.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-S"]
     argv += ["-smp", str(spec.cpus or 1), "-m", f"{spec.memory}M", *_processor(layout), *_memory(layout)]
     argv += _confinement(is_root=os.geteuid() == 0)
-    argv += [
-        "-kernel",
-        str(layout.image.kernel),
-        "-initrd",
-        str(layout.image.initial),
-        "-append",
-        build_kernel_line(layout),
-    ]
+    argv += layout.image.list_boot_arguments(build_kernel_line(layout))
     argv += ["-chardev", f"file,id=console,path={layout.sockets.console}", "-serial", "chardev:console"]
     argv += ["-chardev", f"socket,id=qmp,path={layout.sockets.qmp}", "-mon", "chardev=qmp,mode=control"]
     argv += ["-chardev", f"socket,id=agent,path={layout.sockets.agent}", "-device", "virtio-serial-pci"]

@@ -61,6 +61,10 @@ class Image:
     root: Path | None = None
     """Its root disk, which is never written to."""
 
+    def list_boot_arguments(self, kernel_line: str) -> list[str]:
+        """Returns QEMU's arguments to boot it with a command line of the kernel."""
+        return ["-kernel", str(self.kernel), "-initrd", str(self.initial), "-append", kernel_line]
+
 
 def get_image(name: str, flavour: KernelFlavour = KernelFlavour.CLOUD) -> Image:
     """Returns an image by name, which is built the first time; raises PlatformError."""
