@@ -73,9 +73,9 @@ def read_argv(pid: int) -> list[str]:
 
 def read_status(task: Path, name: str) -> str:
     """Returns a line of a task's status, as its kernel writes it."""
-    found = re.search(rf"^{name}:\s*(.+)$", (task / "status").read_text(), re.MULTILINE)
-    assert found, task
-    return found[1]
+    line = re.search(rf"^{name}:\s*(.+)$", (task / "status").read_text(), re.MULTILINE)
+    assert line, task
+    return line[1]
 
 
 def thread_cores(machine: VirtualMachine) -> set[str]:

@@ -45,9 +45,9 @@ def layout(**settings: object) -> Layout:
     return Layout("web", machine, Accelerator.KVM, IMAGE, sockets, (NIC,), disk)
 
 
-def argument(made: Layout, name: str, beginning: str = "") -> str:
+def argument(planned: Layout, name: str, beginning: str = "") -> str:
     """The value of QEMU's option whose value begins so."""
-    argv = build_command(made)
+    argv = build_command(planned)
     values = [value for option, value in pairwise(argv) if option == f"-{name}"]
     (found,) = [value for value in values if value.startswith(beginning)]
     return found
@@ -90,9 +90,9 @@ def test_a_disk_has_its_format_and_its_interface(
     ],
 )
 def test_a_disk_has_its_controller_and_the_module_for_it(controller: str, device: str, modules: str) -> None:
-    made = layout(disk=64, controller=controller, io_threads=1)
-    assert argument(made, "device", device.partition(",")[0]) == device
-    assert modules in build_kernel_line(made)
+    planned = layout(disk=64, controller=controller, io_threads=1)
+    assert argument(planned, "device", device.partition(",")[0]) == device
+    assert modules in build_kernel_line(planned)
 
 
 def test_an_nvme_disk_and_a_scsi_disk_are_on_their_buses() -> None:
@@ -105,9 +105,9 @@ def test_an_nvme_disk_and_a_scsi_disk_are_on_their_buses() -> None:
 
 
 def test_a_card_has_vhost_queues_and_its_longest_packet() -> None:
-    made = replace(layout(cpus=4, queues=4, mtu=9000), has_vhost=True)
-    assert argument(made, "netdev") == "tap,id=line0,ifname=tap1,script=no,downscript=no,vhost=on,queues=4"
-    assert argument(made, "device", "virtio-net-pci").endswith(",mq=on,vectors=10,host_mtu=9000")
+    planned = replace(layout(cpus=4, queues=4, mtu=9000), has_vhost=True)
+    assert argument(planned, "netdev") == "tap,id=line0,ifname=tap1,script=no,downscript=no,vhost=on,queues=4"
+    assert argument(planned, "device", "virtio-net-pci").endswith(",mq=on,vectors=10,host_mtu=9000")
     assert "vhost" not in argument(layout(), "netdev")
 
 
@@ -118,10 +118,10 @@ def test_a_card_without_offloads_computes_nothing() -> None:
 
 
 def test_other_models_have_the_address_of_the_machine() -> None:
-    made = layout(nic="e1000", kernel="generic")
-    assert argument(made, "device", "e1000") == f"e1000,netdev=line0,mac={NIC.mac}"
-    assert "loadstone.modules=e1000" in build_kernel_line(made)
-    assert not made.is_restorable
+    planned = layout(nic="e1000", kernel="generic")
+    assert argument(planned, "device", "e1000") == f"e1000,netdev=line0,mac={NIC.mac}"
+    assert "loadstone.modules=e1000" in build_kernel_line(planned)
+    assert not planned.is_restorable
 
 
 @pytest.mark.parametrize(
@@ -139,9 +139,9 @@ def test_other_models_have_the_address_of_the_machine() -> None:
     ],
 )
 def test_memory_has_its_pages_and_its_nodes(settings: dict[str, object], nodes: tuple[int, ...], memory: str) -> None:
-    made = replace(layout(**settings), nodes=nodes)
-    assert argument(made, "object") == memory
-    assert argument(made, "machine") == "q35,memory-backend=memory"
+    planned = replace(layout(**settings), nodes=nodes)
+    assert argument(planned, "object") == memory
+    assert argument(planned, "machine") == "q35,memory-backend=memory"
 
 
 def test_arguments_of_the_kernel_follow_ours() -> None:
@@ -153,12 +153,12 @@ def test_arguments_of_the_kernel_follow_ours() -> None:
 
 def test_a_passed_card_is_a_device_whose_address_users_reach() -> None:
     card = PassedCard("52:54:00:aa:00:02", IPv4Interface("192.0.2.10/24"))
-    made = replace(layout(vfio="0000:03:00.0", vfio_address="192.0.2.10/24"), passed=card)
-    assert argument(made, "device", "vfio-pci") == "vfio-pci,host=0000:03:00.0"
+    planned = replace(layout(vfio="0000:03:00.0", vfio_address="192.0.2.10/24"), passed=card)
+    assert argument(planned, "device", "vfio-pci") == "vfio-pci,host=0000:03:00.0"
     assert list_passed_interfaces(card) == [
         {"mac": "52:54:00:aa:00:02", "address": "192.0.2.10", "prefix": 24, "gateway": None}
     ]
-    assert not made.is_restorable
+    assert not planned.is_restorable
 
 
 def settings_of(**settings: object) -> VmSettings:
@@ -304,8 +304,8 @@ def test_a_machine_that_cannot_be_is_named_by_its_platform() -> None:
 
 
 def test_a_machine_loads_all_lists_of_modules_that_its_devices_need() -> None:
-    made = layout(nic="e1000", kernel="generic", controller="virtio-scsi", disk=64)
-    assert "loadstone.modules=scsi,e1000" in build_kernel_line(made)
+    planned = layout(nic="e1000", kernel="generic", controller="virtio-scsi", disk=64)
+    assert "loadstone.modules=scsi,e1000" in build_kernel_line(planned)
 
 
 def test_qemu_has_more_time_to_start_where_it_takes_memory_at_once() -> None:

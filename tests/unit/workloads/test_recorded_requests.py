@@ -60,16 +60,16 @@ def test_a_moment_in_the_address_of_what_a_page_fetches_is_that_of_the_play(tmp_
 def test_a_body_that_a_proxy_recorded_by_base64_is_sent_as_text(tmp_path: Path, content: bytes) -> None:
     recorded = post(3, "/api", base64.b64encode(content).decode(), "application/json")
     recorded["request"]["postData"]["encoding"] = "base64"
-    made = imported(tmp_path, [home(), recorded])
+    recording = imported(tmp_path, [home(), recorded])
     assert sent(tmp_path)[1]["body"] == '{{"id":7}}'
-    assert made.doubts == ()
+    assert recording.doubts == ()
 
 
 def test_bytes_that_were_recorded_by_base64_are_not_sent_as_their_base64(tmp_path: Path) -> None:
     recorded = post(3, "/api", base64.b64encode(b"\x08\x96\x01\xff").decode(), "application/x-protobuf")
     recorded["request"]["postData"]["encoding"] = "base64"
-    made = imported(tmp_path, [home(), recorded])
-    assert made.doubts == ("the body of api (application/x-protobuf) was not recorded as text",)
+    recording = imported(tmp_path, [home(), recorded])
+    assert recording.doubts == ("the body of api (application/x-protobuf) was not recorded as text",)
 
 
 def test_an_answer_that_a_proxy_recorded_packed_is_read(tmp_path: Path) -> None:
@@ -87,8 +87,8 @@ def test_ways_to_write_an_ipv6_address_are_one_site(tmp_path: Path) -> None:
         entry(4 * number, f"http://[{host}]:8080{path}", text="<title>x</title>")
         for number, (host, path) in enumerate(pages)
     ]
-    made = imported(tmp_path, visit)
-    assert made.target == "http://[2001:db8::1]:8080"
+    recording = imported(tmp_path, visit)
+    assert recording.target == "http://[2001:db8::1]:8080"
     assert load(str(tmp_path)).mix.sequence == ("a", "b")
 
 
@@ -179,5 +179,7 @@ def picture(name: str, kind: str) -> str:
 def test_all_files_of_a_field_are_sent_with_their_types(tmp_path: Path) -> None:
     body = f"{picture('a.png', 'image/png')}{picture('b.webp', 'image/webp')}--x--\r\n"
     imported(tmp_path, [home(), post(3, "/photos", body, "multipart/form-data; boundary=x")])
-    uploads = [(one["field"], one["file_name"], one["content_type"]) for one in sent(tmp_path)[1]["uploads"]]
+    uploads = [
+        (upload["field"], upload["file_name"], upload["content_type"]) for upload in sent(tmp_path)[1]["uploads"]
+    ]
     assert uploads == [("photo", "a.png", "image/png"), ("photo", "b.webp", "image/webp")]
