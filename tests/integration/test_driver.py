@@ -11,7 +11,6 @@ import urllib.request
 from itertools import groupby
 from pathlib import Path
 
-import psutil
 import pyarrow.parquet as parquet
 import pytest
 from benches.theory import closed_stall_s, open_stall_s
@@ -28,6 +27,7 @@ from loadstone.store.read import read_iteration
 from loadstone.testbed import Testbed
 from loadstone.workloads import load as load_workload
 from tests.integration.conftest import LoadstoneRunner, command, newest, report, rows, wait_until
+from tests.processes import list_processes_below
 from tests.verdicts import WINDOW, broken_rules
 
 pytestmark = pytest.mark.integration
@@ -235,7 +235,7 @@ def test_a_driver_that_hangs_is_given_up(who: str, tmp_path: Path, monkeypatch: 
             lambda: any(record.read_text().count('"interval"') >= 2 for record in tmp_path.glob(records)),
             "two intervals",
         )
-        leader = next(one for one in psutil.Process(lab.pid).children(recursive=True) if "--joining" in one.cmdline())
+        leader = list_processes_below(lab.pid, "--joining")[0]
         stopped = joiner.pid if who == "member" else leader.pid
         os.kill(stopped, signal.SIGSTOP)
         if who == "member":

@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 from statistics import median
 
-import psutil
 import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
@@ -30,6 +29,7 @@ from tests.integration.conftest import (
     run_command,
     wait_until,
 )
+from tests.processes import list_processes_below, read_name
 from tests.verdicts import WINDOW, broken_rules
 
 pytestmark = pytest.mark.integration
@@ -158,7 +158,7 @@ def wait_for(folder: Path, text: str) -> Path:
 
 
 def children(pid: int) -> list[int]:
-    return [process.pid for process in psutil.Process(pid).children(recursive=True)]
+    return [process.pid for process in list_processes_below(pid)]
 
 
 LONG = ("--profile", "brief", "--steady", "60", "--results", "results")
@@ -189,8 +189,8 @@ def test_an_interruption_keeps_what_was_measured_and_leaves_no_process(tmp_path:
 def test_a_program_that_dies_leaves_a_readable_result(victim: str, tmp_path: Path) -> None:
     process = start(tmp_path, "run", "support", "--sessions", "20", "--no-report", *LONG)
     result = wait_for(tmp_path, '"interval"')
-    family = [psutil.Process(pid) for pid in children(process.pid)]
-    next(member for member in family if member.name().startswith(victim)).kill()
+    family = list_processes_below(process.pid)
+    next(member for member in family if read_name(member).startswith(victim)).kill()
     out, errors = process.communicate(timeout=90)
     assert process.returncode == 3, out + errors
     manifest = json.loads((result / "manifest.json").read_text())
@@ -276,8 +276,7 @@ def test_a_driver_that_was_stopped_is_named(tmp_path: Path) -> None:
     """Stopped for 0.8 seconds of a run of four: few operations are late, and the run is invalid."""
     running = start(tmp_path, "run", "static", "--sessions", "200", "--no-report", *WINDOW, "--results", "results")
     wait_for(tmp_path, '"steady"')
-    below = psutil.Process(running.pid).children(recursive=True)
-    driver = next(process for process in below if "driver" in process.name())
+    driver = next(process for process in list_processes_below(running.pid) if "driver" in read_name(process))
     driver.suspend()
     time.sleep(0.8)
     driver.resume()

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
@@ -40,6 +39,7 @@ from tests.integration.conftest import (
     wait_until,
 )
 from tests.places import DATA
+from tests.processes import list_processes_below
 from tests.verdicts import WINDOW, broken_rules
 
 pytestmark = pytest.mark.integration
@@ -222,14 +222,10 @@ def _count_measuring(folder: Path) -> int:
     return sum('"interval"' in file.read_text() for file in folder.glob("results/*/runs/*/events.jsonl"))
 
 
-def process_of(running: subprocess.Popen[str], *words: str) -> int:
-    """The process below a run whose command line has these words."""
-    (found,) = [
-        process.pid
-        for process in psutil.Process(running.pid).children(recursive=True)
-        if all(word in process.cmdline() for word in words)
-    ]
-    return found
+def process_of(running: subprocess.Popen[str], *arguments: str) -> int:
+    """The process below a run whose command line has these arguments."""
+    (process,) = list_processes_below(running.pid, *arguments)
+    return process.pid
 
 
 def test_every_role_that_is_killed_is_named_with_its_signal(tmp_path: Path) -> None:
@@ -264,7 +260,7 @@ def test_a_killed_role_makes_the_run_invalid_with_its_name_and_time(tmp_path: Pa
 @pytest.mark.slow("a tile comes up")
 def test_a_killed_driver_makes_the_run_invalid_with_its_name_and_time(tmp_path: Path) -> None:
     with tiles_under_way(tmp_path) as running:
-        drivers = [one for one in psutil.Process(running.pid).children() if "--await-start" in one.cmdline()]
+        drivers = list_processes_below(running.pid, "--await-start", recursive=False)
         assert len(drivers) == 4
         os.kill(drivers[2].pid, signal.SIGKILL)
         running.communicate(timeout=60)

@@ -1,7 +1,6 @@
 """What goes wrong with machines: every failure is a clear error within its deadline, and leaves nothing behind."""
 
 import asyncio
-import contextlib
 import os
 import signal
 import subprocess
@@ -32,6 +31,7 @@ from loadstone.store.read import read_manifest, read_result, read_verdict
 from loadstone.testbed.context import open_testbed
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.integration.conftest import LoadstoneRunner, command, loadstone, newest  # noqa: F401
+from tests.processes import is_running, list_processes_below, read_command
 
 pytestmark = [
     pytest.mark.integration,
@@ -172,7 +172,7 @@ def test_the_next_command_clears_up_after_a_killed_laboratory(tmp_path: Path, mo
         done.stderr.split()
     )
     assert f"network namespace {folder.name}" in " ".join(done.stderr.split())
-    assert not qemu.is_running() or qemu.status() == psutil.STATUS_ZOMBIE
+    assert not is_running(qemu)
     assert not folder.exists()
     assert not Path(f"/run/netns/{folder.name}").exists()
     monkeypatch.setattr(runtime, "RUNTIME_PREFIX", folder.name[:2])
@@ -193,12 +193,8 @@ def test_a_signal_while_a_machine_boots_leaves_nothing(tmp_path: Path, monkeypat
 
 def hypervisor(of: int) -> psutil.Process | None:
     """The machine `web` that a laboratory runs; not the one that looks whether there is KVM."""
-    with contextlib.suppress(psutil.Error):
-        for child in psutil.Process(of).children(recursive=True):
-            with contextlib.suppress(psutil.Error):  # ended meanwhile
-                if child.cmdline()[1:3] == ["-name", "web"]:
-                    return child
-    return None
+    below = list_processes_below(of)
+    return next((process for process in below if read_command(process)[1:3] == ["-name", "web"]), None)
 
 
 def wait_for(look: Callable[[], Any], seconds: float = 60.0) -> Any:

@@ -21,6 +21,7 @@ from loadstone.fleet.pairs.remote_side import HalfHost
 from loadstone.fleet.pairs.requests import AdoptedHalf
 from loadstone.fleet.pairs.takeover import restore_halves
 from tests.places import PROJECT
+from tests.processes import is_running, read_command
 from tests.vm.agents import Half, Network, Pair, Relay
 from tests.vm.halves import ADDRESSES, LOG_ADDRESSES, PAIR, WIDE, host_folder, machines_stood_in, open_half, side_of
 from tests.waiting import until
@@ -62,7 +63,7 @@ def processes_below(folder: Path) -> list[psutil.Process]:
     return [
         process
         for process in psutil.process_iter(["cmdline"])
-        if process.status() != psutil.STATUS_ZOMBIE
+        if is_running(process)
         and any(str(folder / host) in word for word in process.info["cmdline"] or () for host in ADDRESSES)
     ]
 
@@ -96,7 +97,7 @@ def test_a_pair_whose_supervisors_are_killed_survives_a_fault_and_is_taken_over(
             supervisor.kill()
             await supervisor.wait()
             assert await pair.runs_on()
-            (primary,) = [left for left in processes_below(tmp_path) if "record" in left.cmdline()]
+            (primary,) = [left for left in processes_below(tmp_path) if "record" in read_command(left)]
             primary.send_signal(signal.SIGKILL)
             await until(lambda: pair.segments == "ab")
             assert await pair.runs_on()

@@ -2,15 +2,13 @@
 carry out as they are.
 """
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-
-import psutil
 
 from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.requests import MachineState
 from loadstone.host.process import Readiness
+from loadstone.measure.monitor import read_tree_cpu_s
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, Service
 
@@ -55,8 +53,5 @@ class HostedMachine:
         """CPU seconds of a machine whose services have processes of their own."""
         cpu = 0.0
         for service in self.services.values():
-            with contextlib.suppress(psutil.Error):
-                root = psutil.Process(service.pid)
-                times = [process.cpu_times() for process in (root, *root.children(recursive=True))]
-                cpu += sum(usage.user + usage.system for usage in times)
+            cpu += read_tree_cpu_s(service.pid)
         return {"cpu": {"processes": cpu}, "disk": {}, "network": {}, "exits": None}

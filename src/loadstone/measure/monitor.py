@@ -153,6 +153,11 @@ def _members(pid: int) -> list[psutil.Process]:
         return []
 
 
+def read_tree_cpu_s(pid: int) -> float:
+    """CPU seconds of a process and all below it, also of ended children that were waited for; 0 when it is gone."""
+    return sum(_cpu_seconds([_members(pid)]).values())
+
+
 def _own_groups(roles: Mapping[str, int]) -> dict[str, CpuGroup]:
     """Control groups of those roles that have one for themselves: they know of programs that ended and that nobody
     waited for, as those of some servers' CGI.

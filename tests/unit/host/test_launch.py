@@ -18,6 +18,7 @@ from loadstone.host import launch
 from loadstone.host.process import begin
 from loadstone.host.secrets import JOIN_TOKEN, SECRETS, join_token
 from loadstone.measure.power import PowerCommand
+from tests.processes import is_running, list_processes_below
 
 HIDDEN = (*SECRETS, "AWS_SECRET_ACCESS_KEY", "SITE_PW", "PGSSLMODE", "PGHOST", "MYSQL_PWD", "PATHS")
 TELL = "tr '\\0' ' ' < /proc/self/environ"
@@ -105,7 +106,7 @@ def test_a_program_ends_with_the_lab_that_started_it_also_when_that_is_killed() 
         until = time.monotonic() + 100
         lab.send_signal(signal.SIGKILL)
         lab.wait()
-    while sleeping.is_running() and sleeping.status() != psutil.STATUS_ZOMBIE:
+    while is_running(sleeping):
         assert time.monotonic() < until
         time.sleep(0.01)
 
@@ -113,7 +114,7 @@ def test_a_program_ends_with_the_lab_that_started_it_also_when_that_is_killed() 
 def test_a_guard_goes_with_the_program_that_it_guards() -> None:
     async def run() -> list[psutil.Process]:
         process = await launch.start_guarded("sleep", "600")
-        guards = [one for one in psutil.Process().children() if one.pid != process.pid and "guard" in one.cmdline()]
+        guards = [guard for guard in list_processes_below(os.getpid(), "guard") if guard.pid != process.pid]
         process.terminate()
         await process.wait()
         while launch._tasks:
@@ -136,7 +137,7 @@ def test_a_program_whose_start_is_cancelled_does_not_run_on() -> None:
                 process.kill()
                 await process.wait()
         until = time.monotonic() + 100
-        while any("599" in one.cmdline() or "guard" in one.cmdline() for one in psutil.Process().children()):
+        while any(list_processes_below(os.getpid(), argument) for argument in ("599", "guard")):
             assert time.monotonic() < until
             await asyncio.sleep(0.02)
 

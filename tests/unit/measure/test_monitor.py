@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,8 @@ import psutil
 import pytest
 
 from loadstone.host.http import is_guest_bridge, is_here
-from loadstone.measure.monitor import Monitor, find_listeners
+from loadstone.measure import monitor
+from loadstone.measure.monitor import Monitor, find_listeners, read_tree_cpu_s
 from loadstone.model.records.sample import Sample
 
 BUSY = "while True: pass"
@@ -45,6 +47,19 @@ def watched(roles: dict[str, int], knows_all: bool = True, ports: tuple[int, ...
 
     asyncio.run(watch())
     return seen[-1]
+
+
+def test_a_child_that_ends_while_it_is_read_hides_no_time_of_the_others(
+    busy: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        tree = [psutil.Process(child.pid), psutil.Process(busy.pid)]
+        child.kill()
+    monkeypatch.setattr(monitor, "_members", lambda pid: tree)
+    until = time.monotonic() + 60
+    while not read_tree_cpu_s(busy.pid):
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 def test_a_busy_process_is_ours_when_it_has_a_role_and_foreign_when_it_has_none(busy: subprocess.Popen[bytes]) -> None:
