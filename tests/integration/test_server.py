@@ -97,7 +97,7 @@ def test_both_versions_of_tls_resume_sessions(testbed: Testbed, version: ssl.TLS
     context.minimum_version = context.maximum_version = version
 
     def talk(session: ssl.SSLSession | None) -> tuple[ssl.SSLSession | None, bool]:
-        plain = socket.create_connection((at.host, at.port), timeout=5)
+        plain = socket.create_connection((at.host, at.port), timeout=60)
         with context.wrap_socket(plain, server_hostname="127.0.0.1", session=session) as secure:
             secure.sendall(b"GET /support/index HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             while secure.recv(65536):

@@ -133,7 +133,7 @@ def test_a_cancelled_request_ends_at_once() -> None:
                 await asking
             return time.monotonic() - begun
 
-    assert asyncio.run(run()) < 5
+    assert asyncio.run(run()) < 20
 
 
 def test_another_status_than_200_is_an_error_of_get_and_post() -> None:

@@ -90,5 +90,5 @@ def test_addresses_are_chosen_by_one_process_at_a_time_wherever_it_keeps_its_fil
         assert other.stdout.readline() == "chosen\n"
         with pytest.raises(TimeoutError, match="choosing network addresses"):
             asyncio.run(choose())
-        other.communicate("\n", timeout=10)
+        other.communicate("\n", timeout=60)
     asyncio.run(choose())
