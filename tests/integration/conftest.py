@@ -21,7 +21,8 @@ from playwright.sync_api import Browser, sync_playwright
 from loadstone.cli.main import main
 from loadstone.model.system import Reference
 from loadstone.report.build import Format, write_report
-from loadstone.testbed.up import Testbed, start_reference
+from loadstone.testbed.testbed import Testbed
+from loadstone.testbed.up import start_reference
 
 Json = dict[str, Any]
 CHROMIUM = "/usr/bin/chromium"

@@ -21,7 +21,8 @@ from loadstone.store.folder import RunFolder
 from loadstone.store.read import read_iteration
 from loadstone.study.queueing import Centre, open_wait_s, solve_closed
 from loadstone.study.summary import collect_metrics
-from loadstone.testbed.up import Testbed, simulate_testbed, start_station
+from loadstone.testbed.testbed import Testbed
+from loadstone.testbed.up import simulate_testbed, start_station
 from loadstone.workloads import load as load_workload
 from tests.integration.conftest import LoadstoneRunner, report
 

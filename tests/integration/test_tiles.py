@@ -26,7 +26,7 @@ from loadstone.store.study import read_answer
 from loadstone.study.kinds.tiles import KIND
 from loadstone.study.kinds.tiles.answer import TilesAnswer
 from loadstone.study.kinds.tiles.question import TilesPeak
-from loadstone.testbed.tiles import TilesSystem, start_tiles
+from loadstone.testbed.tiles import start_tiles
 from tests.integration.conftest import (
     CHROMIUM,
     NO_REPORT,
@@ -40,6 +40,7 @@ from tests.integration.conftest import (
 )
 from tests.places import DATA
 from tests.processes import list_processes_below
+from tests.tiles import place_tiles
 from tests.verdicts import WINDOW, broken_rules
 
 pytestmark = pytest.mark.integration
@@ -229,7 +230,7 @@ def process_of(running: subprocess.Popen[str], *arguments: str) -> int:
 
 
 def test_every_role_that_is_killed_is_named_with_its_signal(tmp_path: Path) -> None:
-    system = TilesSystem(find_tile(str(DATA / "tiny-tile.toml")), 1, MachineSpec())
+    system = place_tiles(find_tile(str(DATA / "tiny-tile.toml")), 1, MachineSpec())
 
     async def kill_in_turn() -> list[str]:
         """Returns who is named as dead after each kill."""

@@ -10,8 +10,8 @@ from loadstone.model.load import Arrivals, Load
 from loadstone.model.system import Clock
 from loadstone.platforms.vm.accelerator import foresee_emulation
 from loadstone.platforms.vm.settings import Accelerator
+from loadstone.run.manifest import list_criteria
 from loadstone.run.spec import RunSpec
-from loadstone.run.workload_run import list_criteria
 from loadstone.study.base import WorkloadRuns
 from loadstone.study.summary import RunRequest, RunSummary
 

@@ -17,7 +17,8 @@ from loadstone.cli.section_options import place_option
 from loadstone.model.fault import FaultKind, PlannedFault, read_fault
 from loadstone.model.records.events import Event
 from loadstone.run.executor import Listener
-from loadstone.run.runner import AnySpec, run
+from loadstone.run.runner import run
+from loadstone.run.spec import RunSpec
 from loadstone.study.sections import RUN
 from loadstone.telemetry.tally import Tally
 
@@ -75,7 +76,7 @@ class SingleRunOptions:
             yield [tally.on_event] if self.prometheus or self.otlp else []
 
 
-def carry_out(spec: AnySpec, has_report: bool, listeners: Sequence[Listener] = ()) -> tuple[Path, Exit]:
+def carry_out(spec: RunSpec, has_report: bool, listeners: Sequence[Listener] = ()) -> tuple[Path, Exit]:
     """Runs, judges and reports; returns the result's folder and what the shell is told. Raises LoadstoneError."""
     with View() as view:
 

@@ -20,8 +20,8 @@ from loadstone.model.errors import LoadstoneError, UsageError
 from loadstone.model.records.manifest import Status, StudyManifest
 from loadstone.model.records.verdict import choose_worst
 from loadstone.report.studied_system import describe_system_and_host
+from loadstone.run.deployment import Deployment
 from loadstone.run.spec import RunSpec, WorkloadLoad
-from loadstone.run.workload_run import WorkloadRun
 from loadstone.store.study import read_answer, read_study_manifest
 from loadstone.study.base import WorkloadRuns
 from loadstone.study.declaration import Declaration
@@ -121,7 +121,7 @@ class StudyCommand(WorkloadOptions):
         (question,) = build_questions(self.kind, section, [part.workload], spec.profile, part.load).questions
         try:
             for request in question.plan_runs()[:2]:
-                run = WorkloadRun(WorkloadRuns(spec).make_spec(request, Path()))
+                run = Deployment(WorkloadRuns(spec).make_spec(request, Path()))
                 run.check()
                 run.check_software()
         except LoadstoneError as error:

@@ -30,7 +30,14 @@ from loadstone.model.service import ServiceRole
 from loadstone.model.system import Reference
 from loadstone.model.tile import Tile
 from loadstone.model.tile_services import TileServices
-from loadstone.run.tiles.spec import TilesSpec, find_tile, list_shipped_tiles, list_tile_loads
+from loadstone.model.tiles import Tiles
+from loadstone.run.spec import RunSpec
+from loadstone.run.tiles.spec import (
+    build_tiles_spec,
+    find_tile,
+    list_shipped_tiles,
+    list_tile_loads,
+)
 from loadstone.services.registry import get_service_kind, list_service_kinds
 from loadstone.store.read import read_manifest
 from loadstone.store.study import read_answer, read_study_manifest
@@ -88,9 +95,32 @@ class TileOptions(MachineOptions, FitnessOptions, ResultOptions):
     services: SectionOptions = declare_options(TileServices, SYSTEM_HEADING, SERVICE_NAMES)
     programs: SectionOptions = declare_options(ProgramSettings)
 
-    def build_spec(self, name: str) -> TilesSpec:
-        """A run of one full tile; raises LoadstoneError."""
+    def build_tiles(self) -> Tiles:
+        """Returns one full tile with its services. Raises LoadstoneError."""
         declared = find_tile(self.tile)
+        return Tiles(declared, list_tile_loads(1, None), self._services(declared))
+
+    def build_spec(self, name: str, tiles: Tiles, lengths: tuple[Phases, str] | None = None) -> RunSpec:
+        """Returns a run of tiles, with the phases and the profile's name of the options where none are given. Raises
+        LoadstoneError.
+        """
+        phases, profile_name = lengths or self._choose_phases(tiles.tile)
+        placement = make_placement(self.platform, self.machine or (), None, cold=self.cold)
+        driver = self.driver.read(DriverSection)
+        spec = build_tiles_spec(
+            self.name or name,
+            tiles,
+            self.results,
+            phases=phases,
+            profile_name=profile_name,
+            seed=driver.seed,
+            placement=placement,
+        )
+        notes = {**spec.notes, **self.tags}
+        return replace(spec, driver_limits=resolve_limits(driver), fleet=self.read_hosts(), notes=notes)
+
+    def _choose_phases(self, declared: Tile) -> tuple[Phases, str]:
+        """Returns the phases of the run and the name of their profile. Raises UsageError."""
         phases, profile = declared.phases, declared.name
         if self.profile in list_shipped_tiles():
             raise UsageError(
@@ -101,23 +131,7 @@ class TileOptions(MachineOptions, FitnessOptions, ResultOptions):
         lengths = {name: seconds for name, seconds in self.lengths.values.items() if seconds is not None}
         if lengths:
             phases, profile = replace(phases, **lengths), f"{profile} (changed)"  # type: ignore[arg-type]
-        placement = make_placement(self.platform, self.machine or (), None, cold=self.cold)
-        driver = self.driver.read(DriverSection)
-        return TilesSpec(
-            self.name or name,
-            declared,
-            list_tile_loads(1, None),
-            phases,
-            profile,
-            self.results,
-            driver.seed,
-            placement.machine,
-            self._services(declared),
-            driver_limits=resolve_limits(driver),
-            fleet=self.read_hosts(),
-            roles=placement.roles,
-            notes={**declared.notes, **self.tags},
-        )
+        return phases, profile
 
     def _services(self, tile: Tile) -> Reference:
         """Returns the services of all tiles: those of the tile, and in their places those of the options. Raises
@@ -156,13 +170,14 @@ class TilesCommand(TileOptions, SingleRunOptions, Command):
 
     def execute(self) -> Exit:
         """Runs, judges, scores, reports; returns what the shell is told. Raises LoadstoneError."""
-        spec = replace(
-            self.build_spec(f"tiles-{find_tile(self.tile).name}"),
+        tiles = replace(
+            self.build_tiles(),
             loads=list_tile_loads(self.tiles, self.last_fraction),
             groups=_groups(self.group or []),
-            power=tuple(self.power or ()),
-            fault=self.planned_fault,
+            has_heartbeats=bool(self.power),
         )
+        spec = self.build_spec(f"tiles-{tiles.tile.name}", tiles)
+        spec = replace(spec, power=tuple(self.power or ()), fault=self.planned_fault)
         with self.serve_figures() as listeners:
             return carry_out(spec, self.report, listeners)[1]
 
@@ -177,8 +192,8 @@ class DemoCommand(FitnessOptions, ResultOptions, Command):
     def execute(self) -> Exit:
         """Runs, judges, scores, reports; returns what the shell is told. Raises LoadstoneError."""
         options = TileOptions(name=self.name, results=self.results, driver=self.driver, tag=self.tag)
-        spec = options.build_spec("demo")
-        path, ended = carry_out(replace(spec, phases=DEMO, profile_name="demo"), self.report)
+        spec = options.build_spec("demo", options.build_tiles(), (DEMO, "demo"))
+        path, ended = carry_out(spec, self.report)
         return Exit.PASS if read_manifest(path).status is Status.COMPLETE else ended
 
 
@@ -196,11 +211,12 @@ class TilesSearchCommand(TileOptions, Command):
 
     def execute(self) -> Exit:
         """Searches and reports; returns what the shell is told. Raises LoadstoneError."""
-        spec = self.build_spec(f"tiles-search-{Path(self.tile).stem}")
-        questions = QuestionSet((TilesPeak(spec.tile.name, self.most_tiles),))
+        tiles = self.build_tiles()
+        spec = self.build_spec(f"tiles-search-{Path(self.tile).stem}", tiles)
+        questions = QuestionSet((TilesPeak(tiles.tile.name, self.most_tiles),))
         base = TileRuns(spec, self.most_tiles)
         kind = kind_of_tiles.KIND
-        study = StudySpec(spec.name, kind, questions, base, {"tile": spec.tile.name}, self.fresh)
+        study = StudySpec(spec.name, kind, questions, base, {"tile": tiles.tile.name}, self.fresh)
         with View() as view:
             path = asyncio.run(run_study(study, view.on_event, view.begin, _tell))
             if self.report:

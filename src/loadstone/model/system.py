@@ -1,16 +1,14 @@
-"""What is measured: the reference server, a station whose behaviour theory knows, or a target others set up."""
+"""What is measured: the reference servers, tiles, a station whose behaviour theory knows, or a target others set up."""
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from loadstone.model.choices import ServiceChoices
-from loadstone.model.program_settings import SettingsByProgram, write_settings_of_programs
 from loadstone.model.reading import Section, from_settings, read_settings
-from loadstone.model.service import EMBEDDED
+from loadstone.model.reference import Reference as Reference
 from loadstone.model.target import Target
+from loadstone.model.tiles import Tiles
 from loadstone.model.workload.bounds import NotNegative, Positive, Probability
 
 
@@ -63,29 +61,6 @@ class Station(Section):
         return f"a station of {workers}, {self.spread} service of {self.service:g} s"
 
 
-@dataclass(frozen=True)
-class Reference:
-    """The reference servers, with what stands behind them."""
-
-    threads: int
-    services: ServiceChoices = field(default_factory=ServiceChoices)
-    settings: SettingsByProgram = field(default_factory=dict)
-    """What the user changed of programs; the services that run them check it."""
-    app: str = EMBEDDED
-    """Service of the dealership in tiles, whose web sites have a service of their own."""
-
-    def get_service(self, choice: str) -> str:
-        """Returns the service that a choice names: the embedded one without a choice, the empty name for none."""
-        if not choice:
-            return EMBEDDED
-        return str({"app": self.app, **dict(self.services)}[choice])
-
-    def disclose(self) -> dict[str, str | int | None]:
-        """Returns the settings of the system in the form that results store."""
-        changed = {"set": write_settings_of_programs(self.settings)} if self.settings else {}
-        return {"threads": self.threads, **self.services.disclose(), **changed}
-
-
 class FileSet(StrEnum):
     """Whose files a file server has."""
 
@@ -112,4 +87,4 @@ class FileServer(Section):
         return f"nginx with the files of {self.files} for {self.sessions} sessions"
 
 
-System = Reference | Station | Target | FileServer
+System = Reference | Station | Target | FileServer | Tiles

@@ -7,8 +7,8 @@ from pydantic import Field
 from loadstone.model.choices import ServiceChoices
 from loadstone.model.program_settings import SettingsByProgram
 from loadstone.model.reading import Flag, Section
+from loadstone.model.reference import Reference
 from loadstone.model.service import EMBEDDED, Tuning
-from loadstone.model.system import Reference
 
 
 class TileServices(Section):

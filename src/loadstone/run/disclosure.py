@@ -15,8 +15,10 @@ from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.records.manifest import Manifest, Settings, StudyManifest, SystemKind, SystemRecord
 from loadstone.model.selector import RoleSettings
 from loadstone.model.system import Reference, System
+from loadstone.model.tiles import Tiles
 from loadstone.model.workload import Workload
 from loadstone.platforms.registry import read_machine
+from loadstone.testbed.tiles import PlacedTiles
 
 
 def make_manifest(**fields: Any) -> Manifest:
@@ -50,19 +52,24 @@ def _set_before(argv: Sequence[str]) -> list[str]:
 def record_system(system: System) -> SystemRecord:
     """A system's settings, as kept."""
     settings: Settings
-    if isinstance(system, Reference):
-        settings = system.disclose()
-    else:
-        settings = TypeAdapter(type(system)).dump_python(system, mode="json")
+    match system:
+        case Reference():
+            settings = system.disclose()
+        case Tiles():
+            settings = dict(system.software)
+        case _:
+            settings = TypeAdapter(type(system)).dump_python(system, mode="json")
     return SystemRecord(SystemKind(type(system).__name__.lower()), settings)
 
 
-def record_placement(placement: Placement) -> dict[str, Settings]:
+def record_placement(system: System, placement: Placement) -> dict[str, Settings]:
     """Returns where services run in the form that results store: only declared settings that differ
-    from the default.
+    from the default. Tiles have settings of their own, and no machine that is declared as back end.
     """
-    machines = {"machine": record_machine(placement.machine), "backend": record_machine(placement.backend)}
-    return machines | record_roles(placement.roles)
+    machine = record_machine(placement.machine)
+    if isinstance(system, Tiles):
+        return {"machine": machine, **record_roles(PlacedTiles(system, placement).machine_roles)}
+    return {"machine": machine, "backend": record_machine(placement.backend), **record_roles(placement.roles)}
 
 
 def record_roles(roles: RoleSettings) -> dict[str, Settings]:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from loadstone.model.profile import Phases
 from loadstone.model.target import Target
-from loadstone.run.deployment import AuditedSystem
 from loadstone.run.executor import DriverJob
 from loadstone.run.plan import Json, Timing, WorkloadLoad, aim_plan, compile_plan, start_plan
+from loadstone.run.rounds import AuditedSystem
 from loadstone.store.folder import ResultFolder, RunFolder
 
 RoleTargets = Mapping[str, tuple[Target, ...]]

@@ -10,39 +10,30 @@ from loadstone.model.errors import LoadstoneError
 from loadstone.model.records.manifest import Status
 from loadstone.model.system import Clock
 from loadstone.run import audit
-from loadstone.run.deployment import AuditedSystem, Deployment, Round, find_faulty_machine
+from loadstone.run.deployment import Deployment, find_faulty_machine
 from loadstone.run.executor import Executor, Listener
 from loadstone.run.faults import Injector
 from loadstone.run.hosts import disclose_hosts, on_fleet, open_fleet_for
 from loadstone.run.lifecycle import seal_after
+from loadstone.run.manifest import declare_manifest
 from loadstone.run.power import Window, compute_window, make_meters, run_meters_of
+from loadstone.run.rounds import AuditedSystem, Round
 from loadstone.run.signals import Signals
 from loadstone.run.spec import Begin, RunSpec
-from loadstone.run.tiles.spec import TilesSpec
-from loadstone.run.tiles.tile_run import TilesRun
-from loadstone.run.workload_run import WorkloadRun
 from loadstone.store.folder import LOGS, ResultFolder
 from loadstone.store.read import FAULT
 from loadstone.testbed import refuse_impossible
 
-AnySpec = RunSpec | TilesSpec
-"""Specification of a run."""
 
-
-def make_deployment(spec: AnySpec) -> Deployment:
-    """Returns what a specification deploys."""
-    return TilesRun(spec) if isinstance(spec, TilesSpec) else WorkloadRun(spec)
-
-
-def check(spec: AnySpec) -> Deployment:
+def check(spec: RunSpec) -> Deployment:
     """Checks what can be checked before anything is started; returns what is deployed. Raises LoadstoneError."""
-    deployment = make_deployment(spec)
+    deployment = Deployment(spec)
     deployment.check()
     find_faulty_machine(deployment)
     return deployment
 
 
-async def run(spec: AnySpec, listener: Listener, begin: Begin) -> Path:
+async def run(spec: RunSpec, listener: Listener, begin: Begin) -> Path:
     """Makes a run; returns the result folder, which is judged and marked with how far it got. Raises LoadstoneError."""
     deployment = check(spec)
     if spec.fleet is None:  # hosts of a fleet report what they cannot create
@@ -50,7 +41,7 @@ async def run(spec: AnySpec, listener: Listener, begin: Begin) -> Path:
         await refuse_impossible([*deployment.declared_machines, *machines])
     make_meters(spec.power)
     with Signals() as signals:
-        folder = ResultFolder.create(deployment.results, deployment.declare_manifest())
+        folder = ResultFolder.create(spec.results, declare_manifest(spec))
         with hold_measuring_sign() as alone:
             folder.change(was_alone=alone or spec.clock is Clock.VIRTUAL)
             await seal_after(folder, _execute(deployment, folder, listener, begin, signals))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import Enum, auto
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from loadstone.model.load import Population
 from loadstone.model.machine import PLAIN, Placement
 from loadstone.model.profile import Phases, Profile
 from loadstone.model.system import Clock, System
+from loadstone.model.tile import IDLE_S
+from loadstone.model.tiles import Tiles
 from loadstone.model.topology import get_topology
 from loadstone.model.workload import ServerNeeds
 from loadstone.run.criteria import DRIVER_LIMITS, DriverLimits
@@ -51,10 +53,26 @@ def count_rows(part: WorkloadLoad, phases: Phases) -> dict[str, int]:
     return fixed | compute_rows(part.workload, compute_data_sessions(part.workload, part.load, phases))
 
 
-@dataclass(frozen=True, kw_only=True)
-class DeploymentSpec:
-    """What every run may have, whatever its systems and loads."""
+@dataclass(frozen=True)
+class RunSpec:
+    """What to run: workloads on a system, which may have several copies. Tiles are a system of copies."""
 
+    name: str
+    parts: tuple[WorkloadLoad, ...]
+    """All loads; those of a copy name it."""
+    profile: Profile
+    seed: int
+    threads: int
+    """Threads of each driver."""
+    system: System
+    results: Path
+    together: bool = False
+    """All workloads at the same time instead of one after the other."""
+    placement: Placement = PLAIN
+    """Where the system's services run."""
+    _: KW_ONLY
+    stagger_s: float = 0.0
+    """Seconds between the starts of the loads of two copies."""
     driver_limits: DriverLimits = DRIVER_LIMITS
     joining: Joining | None = None
     """Other drivers that join."""
@@ -72,23 +90,6 @@ class DeploymentSpec:
     """Fault that is injected in the steady state."""
     power: tuple[str, ...] = ()
     """Power meters, such as `server=rapl`."""
-
-
-@dataclass(frozen=True)
-class RunSpec(DeploymentSpec):
-    """What to run: workloads on one system."""
-
-    name: str
-    parts: tuple[WorkloadLoad, ...]
-    profile: Profile
-    seed: int
-    threads: int
-    system: System
-    results: Path
-    together: bool = False
-    """All workloads at the same time instead of one after the other."""
-    placement: Placement = PLAIN
-    """Where the system's services run."""
 
     @property
     def need(self) -> str:
@@ -115,9 +116,31 @@ class RunSpec(DeploymentSpec):
         )
 
     @property
+    def copies(self) -> int:
+        """The number of copies of its system."""
+        return self.system.count if isinstance(self.system, Tiles) else 1
+
+    @property
     def rounds(self) -> tuple[tuple[WorkloadLoad, ...], ...]:
         """What is played at the same time, in order."""
-        return (self.parts,) if self.together else tuple((part,) for part in self.parts)
+        loaded = tuple(part for part in self.parts if not part.is_idle)
+        idle = tuple(part for part in self.parts if part.is_idle)
+        rounds = (loaded,) if self.together else tuple((part,) for part in loaded)
+        return (*rounds, idle) if idle else rounds
+
+    def compute_phases(self, part: WorkloadLoad) -> Phases:
+        """Returns the phases of a load. Copies that start earlier warm up longer, so that all windows are one. Active
+        idle is as long as the loaded window, a minute at most.
+        """
+        phases = self.profile.phases
+        if part.is_idle:
+            return Phases(1, 1, min(IDLE_S, phases.steady_s), 1)
+        return delay_window(phases, self.stagger_s * (self.copies - (part.id.tile or 1)))
+
+
+def delay_window(phases: Phases, seconds: float) -> Phases:
+    """Returns phases whose window begins so much later, after a longer warm-up."""
+    return replace(phases, warm_up_s=phases.warm_up_s + seconds) if seconds else phases
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a study's runs are made from: single runs of workloads, or runs of tiles. The runner knows no more."""
+"""The runs of a study, from one specification: its requests vary settings, or the number of tiles."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -7,19 +7,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from loadstone.model.fleet import FleetSpec
-from loadstone.model.profile import Profile
 from loadstone.model.records.manifest import ProfileRecord, StudiedWorkload, SystemKind, SystemRecord
 from loadstone.model.records.result import Result
 from loadstone.model.selector import limit_copies
-from loadstone.model.system import Clock
 from loadstone.platforms.registry import describe_machine
 from loadstone.run.disclosure import record_placement, record_roles, record_system
 from loadstone.run.executor import Listener
 from loadstone.run.runner import check, run
 from loadstone.run.seeds import derive_run_seed
 from loadstone.run.spec import Begin, RunSpec
-from loadstone.run.tiles.spec import TilesSpec
-from loadstone.run.tiles.tile_run import describe_placement
+from loadstone.run.tiles.spec import get_tiles, replace_tile_loads
 from loadstone.study.parameters import apply
 from loadstone.study.summary import RunRequest, RunSummary, summarize, summarize_tiles
 from loadstone.study.tenths import FULL, get_tenths, list_tile_loads
@@ -49,9 +46,9 @@ class StudyBase(Protocol):
 
 
 class Runs(ABC):
-    """What runs of workloads and runs of tiles share: each is made from one specification."""
+    """Runs from one specification, which each request varies."""
 
-    spec: RunSpec | TilesSpec
+    spec: RunSpec
 
     @property
     def results(self) -> Path:
@@ -59,7 +56,7 @@ class Runs(ABC):
         return self.spec.results
 
     @abstractmethod
-    def make_spec(self, request: RunRequest, runs: Path) -> RunSpec | TilesSpec:
+    def make_spec(self, request: RunRequest, runs: Path) -> RunSpec:
         """The specification of one run. Raises UsageError when a setting does not fit."""
 
     def check(self, request: RunRequest) -> None:
@@ -69,6 +66,32 @@ class Runs(ABC):
     async def run(self, request: RunRequest, runs: Path, listener: Listener, begin: Begin) -> Path:
         """Makes a run into a folder below `runs`. Raises LoadstoneError."""
         return await run(self.make_spec(request, runs), listener, begin)
+
+    def declare(self) -> dict[str, Any]:
+        """Fields of the study's manifest."""
+        spec = self.spec
+        return {
+            "profile": ProfileRecord.from_profile(spec.profile),
+            "seed": spec.seed,
+            "driver_threads": spec.threads,
+            "system": self._record_system(),
+            "placement": record_placement(self._largest.system, spec.placement),
+            "notes": spec.notes,
+            "clock": spec.clock,
+            "workloads": self._list_workloads(),
+        }
+
+    @property
+    def _largest(self) -> RunSpec:
+        """The run with the most copies of the system."""
+        return self.spec
+
+    def _record_system(self) -> SystemRecord:
+        return record_system(self.spec.system)
+
+    @abstractmethod
+    def _list_workloads(self) -> tuple[StudiedWorkload, ...]:
+        """Returns what the answers of the study are about."""
 
 
 @dataclass(frozen=True)
@@ -99,62 +122,44 @@ class WorkloadRuns(Runs):
             "seed": spec.seed,
             "threads": spec.threads,
             "system": asdict(record_system(spec.system)),
-            "placement": record_placement(spec.placement),
+            "placement": record_placement(spec.system, spec.placement),
             "clock": spec.clock,
             "fitness": asdict(spec.driver_limits),
             **_hosts(spec.fleet),
         }
 
-    def declare(self) -> dict[str, Any]:
-        """Fields of the study's manifest."""
-        spec = self.spec
-        return {
-            "profile": ProfileRecord.from_profile(spec.profile),
-            "seed": spec.seed,
-            "driver_threads": spec.threads,
-            "system": record_system(spec.system),
-            "placement": record_placement(spec.placement),
-            "notes": spec.notes,
-            "clock": spec.clock,
-            "workloads": tuple(
-                StudiedWorkload(
-                    part.workload.name,
-                    part.workload.header.title,
-                    part.workload.limits.good_s,
-                    part.workload.limits.tolerable_s,
-                )
-                for part in spec.parts
-            ),
-        }
+    def _list_workloads(self) -> tuple[StudiedWorkload, ...]:
+        workloads = [part.workload for part in self.spec.parts]
+        return tuple(
+            StudiedWorkload(workload.name, workload.header.title, workload.limits.good_s, workload.limits.tolerable_s)
+            for workload in workloads
+        )
 
 
 @dataclass(frozen=True)
 class TileRuns(Runs):
     """Runs of tiles: full ones, and a fraction of one more."""
 
-    spec: TilesSpec
+    spec: RunSpec
     most_tiles: int
 
-    @property
-    def profile(self) -> Profile:
-        """How long runs are."""
-        return self.spec.profile
-
-    def make_spec(self, request: RunRequest, runs: Path) -> TilesSpec:
+    def make_spec(self, request: RunRequest, runs: Path) -> RunSpec:
         """The specification of one run."""
         loads = list_tile_loads(get_tenths(request))
         seed = derive_run_seed(self.spec.seed, request.seed)
-        roles = limit_copies(self.spec.roles, len(loads))
-        return replace(self.spec, loads=loads, name=request.key, key=request.key, results=runs, seed=seed, roles=roles)
+        roles = limit_copies(self.spec.placement.roles, len(loads))
+        placement = replace(self.spec.placement, roles=roles)
+        named = replace(self.spec, name=request.key, key=request.key, results=runs, seed=seed, placement=placement)
+        return replace_tile_loads(named, loads)
 
     def check(self, request: RunRequest) -> None:
         """Checks the machines of all tiles that the search may reach, whatever the request. Raises UsageError."""
         check(self._largest)
 
     @property
-    def _largest(self) -> TilesSpec:
+    def _largest(self) -> RunSpec:
         """The run of the most tiles."""
-        return replace(self.spec, loads=list_tile_loads(self.most_tiles * FULL))
+        return replace_tile_loads(self.spec, list_tile_loads(self.most_tiles * FULL))
 
     def summarize(self, request: RunRequest, result: Result) -> RunSummary:
         """Returns the summary of a finished run of tiles."""
@@ -162,32 +167,25 @@ class TileRuns(Runs):
 
     def identify(self) -> dict[str, Any]:
         """The tile as declared, and all settings."""
-        spec = self.spec
+        spec, tiles = self.spec, get_tiles(self.spec)
         return {
-            "tile": str(spec.tile),
-            "phases": asdict(spec.phases),
+            "tile": str(tiles.tile),
+            "phases": asdict(spec.profile.phases),
             "most": self.most_tiles,
-            "machine": spec.machine.model_dump(mode="json"),
-            "roles": record_roles(spec.roles),
-            "software": spec.software,
+            "machine": spec.placement.machine.model_dump(mode="json"),
+            "roles": record_roles(spec.placement.roles),
+            "software": tiles.software,
             "seed": spec.seed,
             **_hosts(spec.fleet),
         }
 
-    def declare(self) -> dict[str, Any]:
-        """Fields of the study's manifest."""
-        spec = self.spec
-        settings = {"machine": describe_machine(spec.machine), **spec.software}
-        return {
-            "profile": ProfileRecord.from_profile(spec.profile),
-            "seed": spec.seed,
-            "driver_threads": 1,
-            "system": SystemRecord(SystemKind.TILES, settings),
-            "placement": describe_placement(self._largest),
-            "notes": spec.notes,
-            "clock": Clock.REAL,
-            "workloads": (StudiedWorkload(spec.tile.name, spec.tile.header.title),),
-        }
+    def _record_system(self) -> SystemRecord:
+        settings = {"machine": describe_machine(self.spec.placement.machine), **get_tiles(self.spec).software}
+        return SystemRecord(SystemKind.TILES, settings)
+
+    def _list_workloads(self) -> tuple[StudiedWorkload, ...]:
+        tile = get_tiles(self.spec).tile
+        return (StudiedWorkload(tile.name, tile.header.title),)
 
 
 def _hosts(fleet: FleetSpec | None) -> dict[str, Any]:

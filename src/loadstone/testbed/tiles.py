@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil
 from pathlib import Path
@@ -10,12 +10,13 @@ from pathlib import Path
 from loadstone.fleet.open import OpenFleet
 from loadstone.model.choices import NONE, ServiceChoices
 from loadstone.model.errors import UsageError
-from loadstone.model.machine import MINIMAL, PUBLIC, MachineSpec
+from loadstone.model.machine import MINIMAL, PLAIN, PUBLIC, MachineSpec, Placement
+from loadstone.model.reference import Reference
 from loadstone.model.role import MachineRole
 from loadstone.model.selector import RoleSettings, merge_roles, select_settings
 from loadstone.model.service import EMBEDDED, ServiceRole, Tuning
-from loadstone.model.system import Reference
 from loadstone.model.tile import NETWORKS, Role, Tile
+from loadstone.model.tiles import Tiles
 from loadstone.model.workload import ServerNeeds
 from loadstone.platforms.registry import describe_machine, get_platform_kind
 from loadstone.platforms.roles import get_copy_machine, get_role_machine, has_setting
@@ -33,11 +34,9 @@ from loadstone.testbed.running import Running
 from loadstone.testbed.shared_folder import describe_way
 from loadstone.testbed.start import build_site_on, start_service
 from loadstone.testbed.system import PlacedApplication, PlannedSystem, prepare_machines, start_system
-from loadstone.testbed.up import Testbed, TileUp
+from loadstone.testbed.testbed import Testbed, TileUp
 from loadstone.topologies.tile import TileApplication, list_applications
 
-EMBEDDED_SERVICES = Reference(threads=1)
-"""The reference server in every role; each has as many threads as its machine has virtual CPUs."""
 INSTALLED_MIB = 512
 """Least memory of a machine with a distribution."""
 INSTALLED_DISK_MIB = 4096
@@ -47,31 +46,37 @@ DOWNLOADS_MIB = 20
 
 
 @dataclass(frozen=True)
-class TilesSystem:
-    """What is put up."""
+class PlacedTiles:
+    """Tiles with the platform and the settings of their machines."""
 
-    tile: Tile
-    tiles: int
-    machine: MachineSpec
-    """Platform and settings of all machines; sizes come from the tile where they have one."""
-    services: Reference = EMBEDDED_SERVICES
-    """Services of all tiles. The store has the downloads of the web role: over HTTP, or in a shared folder."""
-    hosts: tuple[str, ...] = ()
-    """Hosts of the fleet that tiles are on, in turn; dealt to its hosts without."""
-    heartbeats: bool = False
-    """Whether every machine answers heartbeats, not only the idle one."""
-    machine_roles: RoleSettings = field(default_factory=dict)
-    """Settings of single machines, by selector, which replace those of the tile."""
+    tiles: Tiles
+    placement: Placement = PLAIN
+    """Sizes of machines come from the tile where it has them; settings of single machines replace those of the tile."""
+
+    @property
+    def tile(self) -> Tile:
+        """The tile that all are copies of."""
+        return self.tiles.tile
+
+    @property
+    def services(self) -> Reference:
+        """Services of all tiles."""
+        return self.tiles.services
+
+    @property
+    def machine_roles(self) -> RoleSettings:
+        """Settings of single machines without their sizes: those of the tile, and those that replace them."""
+        return merge_roles(self.tile.list_settings(self.tiles.count), self.placement.roles)
 
     def get_machine(self, number: int, role: Role) -> MachineSpec:
         """The machine of a role of a tile, counted from 1; what is pinned in turn goes by tiles. Processes share this
         machine and have no size.
         """
-        roles = merge_roles(self.tile.list_settings(self.tiles), self.machine_roles)
-        base = get_role_machine(self.machine, roles, role).with_number(number - 1)
+        roles, hosts = self.machine_roles, self.tiles.hosts
+        base = get_role_machine(self.placement.machine, roles, role).with_number(number - 1)
         machine, single = get_copy_machine(base, roles, role, number), select_settings(roles, role, number)
-        if self.hosts and "host" not in single:
-            machine = machine.model_copy(update={"host": self.hosts[(number - 1) % len(self.hosts)]})
+        if hosts and "host" not in single:
+            machine = machine.model_copy(update={"host": hosts[(number - 1) % len(hosts)]})
         if not has_setting(machine, "memory"):
             return machine
         size, packaged = self.tile.get_size(role, number), self._list_packaged(machine, role)
@@ -82,14 +87,14 @@ class TilesSystem:
             sizes["disk"] = (size.disk or 0) + self._files_mib(role) + installed_mib
         else:  # others keep what they write on their root disks
             del sizes["disk"]
-        declared = {*single, *self.machine.model_fields_set}
+        declared = {*single, *self.placement.machine.model_fields_set}
         return machine.model_copy(update={key: size for key, size in sizes.items() if key not in declared})
 
     def plan_machines(self) -> tuple[PlannedMachine, ...]:
         """Returns the machines of all tiles, one tile after the other. Raises UsageError."""
         return tuple(
             PlannedMachine(MachineRole(role, tile=number), self.get_machine(number, role))
-            for number in range(1, self.tiles + 1)
+            for number in range(1, self.tiles.count + 1)
             for role in Role
         )
 
@@ -124,7 +129,7 @@ class TilesSystem:
             untuned = replace(self.services, services=self._with_tuning(application))
             refuse_unfit_front(untuned, needs, application.topology)
         check_tuning(self.services, [kind for role in Role for kind in self.list_kinds(role)])
-        for number in range(1, self.tiles + 1):
+        for number in range(1, self.tiles.count + 1):
             prepare_machines(plan_tile(self, number))
 
     def _check_store(self) -> None:
@@ -182,12 +187,12 @@ class TilesSystem:
 
 
 @asynccontextmanager
-async def start_tiles(system: TilesSystem, logs: Path, fleet: OpenFleet | None = None) -> AsyncIterator[Testbed]:
+async def start_tiles(system: PlacedTiles, logs: Path, fleet: OpenFleet | None = None) -> AsyncIterator[Testbed]:
     """All tiles, one after the other; down when the block ends. Raises PlatformError and ServiceError."""
     async with open_testbed(logs, fleet) as base:
         running = Running(base)
-        tiles = [await _start_tile(running, system, number) for number in range(1, system.tiles + 1)]
-        about = f"{system.tiles} x {system.tile.header.title.lower()}, {describe_machines(system)}"
+        tiles = [await _start_tile(running, system, number) for number in range(1, system.tiles.count + 1)]
+        about = f"{system.tiles.count} x {system.tile.header.title.lower()}, {describe_machines(system)}"
         yield Testbed(
             (),
             about,
@@ -199,15 +204,15 @@ async def start_tiles(system: TilesSystem, logs: Path, fleet: OpenFleet | None =
         )
 
 
-def describe_machines(system: TilesSystem) -> str:
+def describe_machines(system: PlacedTiles) -> str:
     """Returns the machines of all roles of all tiles, those that are alike together."""
     tiles_by_role: dict[str, dict[Role, list[int]]] = {}
-    for role, number in product(Role, range(1, system.tiles + 1)):
+    for role, number in product(Role, range(1, system.tiles.count + 1)):
         machine = describe_machine(system.get_machine(number, role))
         tiles_by_role.setdefault(machine, {}).setdefault(role, []).append(number)
     if len(tiles_by_role) == 1:
         return f"each role on {next(iter(tiles_by_role))}"
-    return "; ".join(f"{_roles_in_words(roles, system.tiles)} on {text}" for text, roles in tiles_by_role.items())
+    return "; ".join(f"{_roles_in_words(roles, system.tiles.count)} on {text}" for text, roles in tiles_by_role.items())
 
 
 def _roles_in_words(tiles_by_role: Mapping[Role, Sequence[int]], tiles: int) -> str:
@@ -221,7 +226,7 @@ def _roles_in_words(tiles_by_role: Mapping[Role, Sequence[int]], tiles: int) -> 
     )
 
 
-async def _start_tile(running: Running, system: TilesSystem, number: int) -> TileUp:
+async def _start_tile(running: Running, system: PlacedTiles, number: int) -> TileUp:
     planned = plan_tile(system, number)
     if running.base.fleet is not None and not system.get_machine(number, Role.WEB).host:
         running.base.fleet.settle(planned.together, [machine.spec for machine in planned.machines])
@@ -232,7 +237,7 @@ async def _start_tile(running: Running, system: TilesSystem, number: int) -> Til
     idle = get_service_kind(ServiceRole.IDLE, EMBEDDED)
     heartbeats = set()
     for role, machine in machines.items():
-        if system.heartbeats and role is not Role.IDLE:
+        if system.tiles.has_heartbeats and role is not Role.IDLE:
             name = f"{machine.name}-heartbeat"
             heartbeat = await start_service(running, machine, idle, build_site_on(machine), name=name)
             tile.heartbeats[machine.name] = heartbeat.target
@@ -241,7 +246,7 @@ async def _start_tile(running: Running, system: TilesSystem, number: int) -> Til
     return tile
 
 
-def plan_tile(system: TilesSystem, number: int) -> PlannedSystem:
+def plan_tile(system: PlacedTiles, number: int) -> PlannedSystem:
     """Returns one tile, counted from 1: all its machines are on the public network, and some share a private one."""
     downloads = {"downloads": system.tile.loads.web_sessions}
     applications = [

@@ -11,16 +11,17 @@ from loadstone.cli.main import main
 from loadstone.model.choices import ServiceChoices
 from loadstone.model.fault import FaultKind, PlannedFault
 from loadstone.model.system import Reference
-from loadstone.run.tiles.spec import TilesSpec
+from loadstone.run.spec import RunSpec
+from loadstone.run.tiles.spec import get_tiles
 from tests.places import DATA
 
 
 @pytest.fixture
-def specs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[TilesSpec]:
+def specs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[RunSpec]:
     """Specifications of the runs that commands would have made."""
-    kept: list[TilesSpec] = []
+    kept: list[RunSpec] = []
 
-    def keep(spec: TilesSpec, *_: object) -> tuple[Path, Exit]:
+    def keep(spec: RunSpec, *_: object) -> tuple[Path, Exit]:
         kept.append(spec)
         return tmp_path, Exit.PASS
 
@@ -35,29 +36,29 @@ def call(*words: str) -> Any:
     return end.value.code
 
 
-def test_tags_faults_machines_and_services_are_part_of_what_is_run(specs: list[TilesSpec]) -> None:
+def test_tags_faults_machines_and_services_are_part_of_what_is_run(specs: list[RunSpec]) -> None:
     options = ("--tiles", "2", "--tag", "a=b", "--fault", "2.db:kill-primary@3", "--machine", "app.cpus=4,2.web.pin=0")
     assert call(*options, "--database", "postgresql", "--imap", "dovecot", "--store", "nfs") == 0
     (spec,) = specs
     assert spec.notes == {"a": "b"}
     assert spec.fault == PlannedFault(FaultKind.KILL_PRIMARY, 3, "2.db")
-    assert spec.roles == {"app": {"cpus": "4"}, "2.web": {"pin": "0"}}
-    assert spec.services == Reference(1, ServiceChoices(database="postgresql", store="nfs", imap="dovecot"))
-    assert spec.software == {"database": "postgresql", "imap": "dovecot", "store": "nfs"}
+    assert spec.placement.roles == {"app": {"cpus": "4"}, "2.web": {"pin": "0"}}
+    assert get_tiles(spec).services == Reference(1, ServiceChoices(database="postgresql", store="nfs", imap="dovecot"))
+    assert get_tiles(spec).software == {"database": "postgresql", "imap": "dovecot", "store": "nfs"}
 
 
 def test_services_and_settings_of_a_tiles_file_are_replaced_singly_by_options(
-    specs: list[TilesSpec], tmp_path: Path
+    specs: list[RunSpec], tmp_path: Path
 ) -> None:
     file = tmp_path / "tile.toml"
     tables = '[services]\nservice = "nginx-php"\nstore = "nfs"\n[set.php]\nchildren = 50\nwaiting = 9\n'
     file.write_text(f"{(DATA / 'tiny-tile.toml').read_text()}\n{tables}")
     assert call("--tile", str(file), "--service", "apache-mod-php", "--set", "php.children=7") == 0
     (spec,) = specs
-    assert spec.services.services == ServiceChoices(service="apache-mod-php", store="nfs")
-    assert spec.services.settings == {"php": {"children": "7", "waiting": 9}}
-    assert spec.software["set"] == "php.children=7, php.waiting=9"
-    assert spec.software["service"] == "apache-mod-php"
+    assert get_tiles(spec).services.services == ServiceChoices(service="apache-mod-php", store="nfs")
+    assert get_tiles(spec).services.settings == {"php": {"children": "7", "waiting": 9}}
+    assert get_tiles(spec).software["set"] == "php.children=7, php.waiting=9"
+    assert get_tiles(spec).software["service"] == "apache-mod-php"
 
 
 def test_a_tiles_file_with_a_setting_outside_a_program_is_refused(tmp_path: Path) -> None:
@@ -66,7 +67,7 @@ def test_a_tiles_file_with_a_setting_outside_a_program_is_refused(tmp_path: Path
     assert call("--tile", str(file)) == 2
 
 
-def test_notes_of_a_tiles_file_stand_next_to_tags_which_replace_them(specs: list[TilesSpec], tmp_path: Path) -> None:
+def test_notes_of_a_tiles_file_stand_next_to_tags_which_replace_them(specs: list[RunSpec], tmp_path: Path) -> None:
     file = tmp_path / "tile.toml"
     file.write_text((DATA / "tiny-tile.toml").read_text() + '\n[notes]\nswitch = "old"\nport = 4\n')
     assert call("--tile", str(file), "--tag", "switch=new") == 0
@@ -75,11 +76,11 @@ def test_notes_of_a_tiles_file_stand_next_to_tags_which_replace_them(specs: list
     assert call("--tile", str(file)) == 2
 
 
-def test_without_options_a_tile_has_the_reference_servers_and_no_fault(specs: list[TilesSpec]) -> None:
+def test_without_options_a_tile_has_the_reference_servers_and_no_fault(specs: list[RunSpec]) -> None:
     assert call() == 0
     (spec,) = specs
-    assert (spec.notes, spec.fault, spec.roles) == ({}, None, {})
-    assert set(spec.software.values()) == {"embedded"}
+    assert (spec.notes, spec.fault, spec.placement.roles) == ({}, None, {})
+    assert set(get_tiles(spec).software.values()) == {"embedded"}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_without_options_a_tile_has_the_reference_servers_and_no_fault(specs: li
     ],
 )
 def test_values_that_are_not_valid_are_refused(
-    specs: list[TilesSpec], options: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]
+    specs: list[RunSpec], options: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(*options) == 2
     assert said in " ".join(capsys.readouterr().err.split())

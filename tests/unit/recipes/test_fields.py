@@ -39,8 +39,8 @@ from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
 from loadstone.model.system import Reference
+from loadstone.run.deployment import Deployment
 from loadstone.run.spec import RunSpec, WorkloadLoad
-from loadstone.run.workload_run import WorkloadRun
 from loadstone.study.file import read_study
 from loadstone.study.parameters import PARAMETERS, apply
 from loadstone.study.registry import list_file_sections
@@ -62,7 +62,7 @@ if "geocoder" in PARAMETERS:
         spec = RunSpec("x", parts, PROFILES["demo"], 1, 1, Reference(1), Path())
         try:
             changed = apply(spec, {"geocoder": "fast"})
-            WorkloadRun(changed).check()
+            Deployment(changed).check()
             answers[workload] = changed.system.disclose()["geocoder"]
         except UsageError as error:
             answers[workload] = str(error)

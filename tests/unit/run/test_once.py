@@ -17,6 +17,7 @@ from loadstone.model.target import Target
 from loadstone.model.workload.values import Unique
 from loadstone.run import driver_loads
 from loadstone.run.executor import RecordWriter
+from loadstone.run.manifest import declare_manifest
 from loadstone.run.plan import Timing, WorkloadLoad, compile_plan, start_plan
 from loadstone.run.runner import check
 from loadstone.run.spec import RunSpec
@@ -52,7 +53,7 @@ def count_calls(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], Counted
 def prepared_plans(spec: RunSpec, targets: tuple[Target, ...]) -> list[dict[str, Any]]:
     """Checks a run and prepares all its rounds; returns the plans of their drivers."""
     deployment = check(spec)
-    folder = ResultFolder.create(spec.results, deployment.declare_manifest())
+    folder = ResultFolder.create(spec.results, declare_manifest(spec))
     rounds = [load.prepare(Testbed(targets, "fake"), folder) for load in deployment.plan_rounds()]
     folder.release()
     return [dict(job.plan) for jobs in rounds for job in jobs.jobs]

@@ -18,14 +18,16 @@ from loadstone.model.profile import PROFILES, Phases
 from loadstone.model.records.manifest import Status
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Target
+from loadstone.model.tiles import Tiles
 from loadstone.platforms.contract import Machine
 from loadstone.run import runner
-from loadstone.run.deployment import Round, RoundJobs, find_faulty_machine
+from loadstone.run.deployment import Deployment, find_faulty_machine
 from loadstone.run.faults import Injector
-from loadstone.run.runner import make_deployment, run
+from loadstone.run.manifest import declare_manifest
+from loadstone.run.rounds import Round, RoundJobs
+from loadstone.run.runner import run
 from loadstone.run.spec import Beginning, RunSpec, WorkloadLoad
-from loadstone.run.tiles.spec import TilesSpec, find_tile, list_tile_loads
-from loadstone.run.workload_run import WorkloadRun
+from loadstone.run.tiles.spec import build_tiles_spec, find_tile, list_tile_loads
 from loadstone.store.folder import ResultFolder
 from loadstone.store.read import read_manifest
 from loadstone.testbed import Testbed
@@ -41,9 +43,9 @@ def spec_of(results: Path, **changes: Any) -> RunSpec:
     return replace(spec, **changes)
 
 
-def tiles_of(results: Path, tiles: int, **changes: Any) -> TilesSpec:
-    tile = find_tile("laptop")
-    return replace(TilesSpec("x", tile, list_tile_loads(tiles, None), tile.phases, "x", results), **changes)
+def tiles_of(results: Path, count: int, **changes: Any) -> RunSpec:
+    tiles = Tiles(find_tile("laptop"), list_tile_loads(count, None), has_heartbeats="power" in changes)
+    return replace(build_tiles_spec("x", tiles, results), **changes)
 
 
 @dataclass
@@ -61,7 +63,7 @@ class FakeMachine:
 
 
 @dataclass(frozen=True)
-class FakeRun(WorkloadRun):
+class FakeRun(Deployment):
     """A run without a driver: its rounds only note that they were prepared."""
 
     prepared: list[str] = field(default_factory=list)
@@ -98,7 +100,7 @@ def _announced(name: str) -> Beginning:
 def carried_out(monkeypatch: pytest.MonkeyPatch, fake: FakeRun) -> tuple[Path, list[str]]:
     """Carries a fake run out; its result folder, and the rounds that were announced."""
     announced: list[str] = []
-    monkeypatch.setattr(runner, "make_deployment", lambda spec: fake)
+    monkeypatch.setattr(runner, "Deployment", lambda spec: fake)
     path = asyncio.run(run(fake.spec, lambda event: None, lambda beginning: announced.append(beginning.workload)))
     return path, announced
 
@@ -162,7 +164,7 @@ def test_a_fault_is_of_the_machine_that_it_names(tmp_path: Path, fault: str, til
     several = Placement(MachineSpec(count=2)) if fault.startswith("2") else Placement()
     run_of = spec_of(tmp_path, placement=several, fault=read_fault(fault))
     spec = tiles_of(tmp_path, tiles, fault=read_fault(fault)) if tiles else run_of
-    found = find_faulty_machine(make_deployment(spec))
+    found = find_faulty_machine(Deployment(spec))
     assert found is not None
     assert str(found.name) == machine
 
@@ -181,7 +183,7 @@ def test_a_fault_is_of_the_machine_that_it_names(tmp_path: Path, fault: str, til
 )
 def test_a_fault_of_a_machine_that_is_not_there_is_refused(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        find_faulty_machine(make_deployment(spec_of(tmp_path, **changes)))
+        find_faulty_machine(Deployment(spec_of(tmp_path, **changes)))
 
 
 @pytest.mark.parametrize("text", ["kill-primary", "kill@3", "kill-primary@-1", "kill-primary@inf", "db:kill-primary@x"])
@@ -196,13 +198,13 @@ def test_a_fault_is_written_as_it_is_read() -> None:
 
 
 def test_tiles_with_a_meter_have_a_round_of_active_idle_that_is_not_announced(tmp_path: Path) -> None:
-    loaded, idle = make_deployment(tiles_of(tmp_path, 2, power=("server=rapl",))).plan_rounds()
+    loaded, idle = Deployment(tiles_of(tmp_path, 2, power=("server=rapl",))).plan_rounds()
     assert loaded.beginning is not None
     assert loaded.beginning.workload == "2 laptop tiles"
     assert (idle.beginning, idle.phases.steady_s) == (None, 60)
-    assert len(make_deployment(tiles_of(tmp_path, 2)).plan_rounds()) == 1
+    assert len(Deployment(tiles_of(tmp_path, 2)).plan_rounds()) == 1
 
 
 def test_the_manifest_of_tiles_has_their_notes(tmp_path: Path) -> None:
-    manifest = make_deployment(tiles_of(tmp_path, 1, notes={"switch": "old"})).declare_manifest()
+    manifest = declare_manifest(tiles_of(tmp_path, 1, notes={"switch": "old"}))
     assert manifest.notes == {"switch": "old"}

@@ -11,35 +11,54 @@ from loadstone.judge import ledger
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.model.figures import Audit
 from loadstone.model.load import Population
-from loadstone.model.machine import MachineSpec
+from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.records.check import Outcome
 from loadstone.model.target import Target
 from loadstone.model.tile import Role, read_tile
+from loadstone.model.tiles import Tiles
 from loadstone.platforms.registry import read_machine
 from loadstone.run.criteria import compute_mean_pause_s
-from loadstone.run.tiles.spec import TilesSpec, find_tile, list_shipped_tiles, list_tile_loads, list_tile_parts
-from loadstone.run.tiles.tile_run import TilesRun, describe_placement
+from loadstone.run.deployment import Deployment
+from loadstone.run.disclosure import record_placement
+from loadstone.run.manifest import declare_manifest
+from loadstone.run.plan import WorkloadLoad
+from loadstone.run.spec import RunSpec
+from loadstone.run.tiles.spec import (
+    build_tile_profile,
+    build_tiles_spec,
+    find_tile,
+    list_shipped_tiles,
+    list_tile_loads,
+    replace_tile_loads,
+)
 from loadstone.store.folder import ResultFolder
 from loadstone.testbed import Testbed
-from loadstone.testbed.tiles import TilesSystem, describe_machines
-from loadstone.testbed.up import TileUp
+from loadstone.testbed.testbed import TileUp
+from loadstone.testbed.tiles import PlacedTiles, describe_machines
 from loadstone.workloads import load
 from loadstone.workloads.shares import compute_shares
 from tests.places import DATA, PROJECT
+from tests.tiles import place_tiles
 
 TINY = DATA / "tiny-tile.toml"
 
 
-def order(tiles: int, fraction: float | None = None) -> TilesSpec:
-    tile = find_tile("classic")
-    return TilesSpec("x", tile, list_tile_loads(tiles, fraction), tile.phases, "classic", Path())
+def order(count: int, fraction: float | None = None, **choices: Any) -> RunSpec:
+    """A run of so many classic tiles."""
+    tiles = Tiles(find_tile("classic"), list_tile_loads(count, fraction), **choices)
+    return build_tiles_spec("x", tiles, Path())
+
+
+def parts_of(spec: RunSpec, number: int) -> list[WorkloadLoad]:
+    """The loads of a tile, counted from 1."""
+    return [part for part in spec.parts if part.id.tile == number]
 
 
 def test_the_classic_tile_has_the_published_loads_and_sizes() -> None:
-    counts = {part.kind: part.load.sessions for part in list_tile_parts(order(1), list_tile_loads(1, None)[0])}
+    counts = {part.kind: part.load.sessions for part in order(1).parts}
     assert counts == {"web": 500, "dealers": 200, "lines": 80, "mail": 500, "idle": 1}
     tile = find_tile("classic")
-    system = TilesSystem(tile, 1, read_machine("platform=vm"))
+    system = place_tiles(tile, 1, read_machine("platform=vm"))
     sizes = {role: (machine.cpus, machine.memory) for role in Role for machine in [system.get_machine(1, role)]}
     # docs/consolidation.md, Tile: eleven virtual CPUs and 11,776 MB.
     assert (sum(cpus or 0 for cpus, _ in sizes.values()), sum(memory for _, memory in sizes.values())) == (11, 11_776)
@@ -47,9 +66,9 @@ def test_the_classic_tile_has_the_published_loads_and_sizes() -> None:
 
 
 def test_a_fractional_tile_bears_its_share_and_only_the_last_may_be_one() -> None:
-    full, last = order(2, 0.3).loads
+    full, last = list_tile_loads(2, 0.3)
     assert (full.pct, last.pct) == (100, 30)
-    counts = {part.kind: part.load.sessions for part in list_tile_parts(order(2, 0.3), last)}
+    counts = {part.kind: part.load.sessions for part in parts_of(order(2, 0.3), 2)}
     assert counts == {"web": 150, "dealers": 60, "lines": 24, "mail": 150, "idle": 1}
     for wrong in (0.0, 0.05, 0.25, 0.95, 1.5):
         with pytest.raises(UsageError, match="fractional tile"):
@@ -70,22 +89,22 @@ def test_ideal_rates_of_the_workloads_are_the_published_ones() -> None:
 def test_the_windows_of_staggered_tiles_are_one() -> None:
     many = order(3)
     begins = {
-        one.number: many.stagger_s * (one.number - 1) + phases.ramp_up_s + phases.warm_up_s
-        for one in many.loads
-        for phases in [many.compute_phases(one.number)]
+        many.stagger_s * (number - 1) + phases.ramp_up_s + phases.warm_up_s
+        for number in (1, 2, 3)
+        for phases in map(many.compute_phases, parts_of(many, number))
     }
-    assert len(set(begins.values())) == 1
+    assert len(begins) == 1
 
 
 def test_tiles_do_not_peak_together_and_each_has_whole_periods() -> None:
     many = order(3)
-    curves = [list_tile_parts(many, one)[1].curve for one in many.loads]
     shifts = []
-    for one, curve in zip(many.loads, curves, strict=True):
+    for number in (1, 2, 3):
+        dealers = parts_of(many, number)[1]
+        curve, phases = dealers.curve, many.compute_phases(dealers)
         assert curve is not None
         period_s = curve.step_s * len(curve.factors)
-        assert many.phases.steady_s / period_s == pytest.approx(6)
-        phases = many.compute_phases(one.number)
+        assert phases.steady_s / period_s == pytest.approx(6)
         shifts.append(round((curve.shift_s + phases.ramp_up_s + phases.warm_up_s) % period_s, 6))
     assert shifts == [0, 400, 800]
 
@@ -94,9 +113,8 @@ def test_every_plan_names_its_own_parts_and_has_its_own_seed(tmp_path: Path) -> 
     many = order(2)
     target = Target.parse(["http://h:1"])
     up = tuple(TileUp(number, dict.fromkeys(Role, target)) for number in (1, 2))
-    deployment = TilesRun(many)
-    folder = ResultFolder.create(tmp_path, deployment.declare_manifest())
-    jobs = deployment.plan_rounds()[0].prepare(Testbed((), "fake", tiles=up), folder).jobs
+    folder = ResultFolder.create(tmp_path, declare_manifest(many))
+    jobs = Deployment(many).plan_rounds()[0].prepare(Testbed((), "fake", tiles=up), folder).jobs
     folder.release()
     assert [job.plan["name"] for job in jobs[1::4]] == ["tile1-dealers-tile1-lines", "tile2-dealers-tile2-lines"]
     assert [job.role for job in jobs[:2]] == ["tile1-web-driver", "tile1-app-driver"]
@@ -106,7 +124,7 @@ def test_every_plan_names_its_own_parts_and_has_its_own_seed(tmp_path: Path) -> 
 
 
 def test_downloads_of_a_tile_are_not_slowed_by_a_line() -> None:
-    web = list_tile_parts(order(1), order(1).loads[0])[0]
+    web = order(1).parts[0]
     assert web.workload.connections.page_bytes_per_s is None
     assert web.workload.pacing.mean_s == 10
     assert isinstance(web.load, Population)
@@ -114,7 +132,7 @@ def test_downloads_of_a_tile_are_not_slowed_by_a_line() -> None:
 
 def test_processes_have_no_size_of_their_own() -> None:
     here = MachineSpec()
-    assert TilesSystem(read_tile(TINY), 1, here).get_machine(1, Role.WEB) == here
+    assert place_tiles(read_tile(TINY), 1, here).get_machine(1, Role.WEB) == here
 
 
 def test_all_shipped_tiles_are_read() -> None:
@@ -135,10 +153,10 @@ def test_a_bad_tile_is_refused_with_every_problem(tmp_path: Path) -> None:
 
 
 def test_only_the_classic_tile_at_full_length_is_judged_by_all_rules() -> None:
-    whole = order(1)
-    assert whole.profile.rigor == "full"
-    assert replace(whole, phases=replace(whole.phases, steady_s=60)).profile.rigor == "reduced"
-    assert replace(whole, tile=replace(whole.tile, notes={"switch": "old"})).profile.rigor == "full"
+    tile = find_tile("classic")
+    assert order(1).profile.rigor == "full"
+    assert build_tile_profile(tile, "x", replace(tile.phases, steady_s=60)).rigor == "reduced"
+    assert build_tile_profile(replace(tile, notes={"switch": "old"}), "x", tile.phases).rigor == "full"
 
 
 def outcomes(held: int, held_sum: int, in_doubt: int = 0) -> list[bool]:
@@ -175,7 +193,7 @@ def test_the_tile_in_the_document_is_one(tmp_path: Path) -> None:
 
 
 def test_a_tile_is_headed_by_the_machines_of_its_roles() -> None:
-    system = TilesSystem(read_tile(TINY), 1, read_machine("platform=vm"))
+    system = place_tiles(read_tile(TINY), 1, read_machine("platform=vm"))
     said = describe_machines(system)
     for role in Role:
         assert f"{system.get_machine(1, role).memory} MiB" in said
@@ -184,7 +202,7 @@ def test_a_tile_is_headed_by_the_machines_of_its_roles() -> None:
 
 def test_the_heading_names_the_tiles_whose_machines_differ() -> None:
     roles = {"app": {"cpus": "4"}, "2.web": {"pin": "0"}}
-    system = TilesSystem(read_tile(TINY), 3, read_machine("platform=process"), machine_roles=roles)
+    system = place_tiles(read_tile(TINY), 3, read_machine("platform=process"), roles=roles)
     assert describe_machines(system) == (
         "web of tile 1, 3 and infra, db, mail, idle on process; web of tile 2 on process, pin 0; "
         "app on process on 4 cores"
@@ -193,7 +211,7 @@ def test_the_heading_names_the_tiles_whose_machines_differ() -> None:
 
 def test_settings_of_all_machines_and_of_single_ones_replace_the_sizes_of_the_tile() -> None:
     roles = {"db": {"disk": "0"}, "2.mail": {"cpus": "3"}}
-    system = TilesSystem(read_tile(TINY), 2, read_machine("platform=vm,memory=700"), machine_roles=roles)
+    system = place_tiles(read_tile(TINY), 2, read_machine("platform=vm,memory=700"), roles=roles)
     assert {system.get_machine(1, role).memory for role in Role} == {700}
     assert [system.get_machine(1, role).disk for role in (Role.DB, Role.MAIL, Role.IDLE)] == [0, 1024, 0]
     assert [system.get_machine(number, Role.MAIL).cpus for number in (1, 2)] == [1, 3]
@@ -217,21 +235,22 @@ def tile_with_machines(tmp_path: Path) -> Path:
 
 def test_a_tiles_file_sets_machines_by_role_and_by_tile(tile_with_machines: Path) -> None:
     tile = find_tile(str(tile_with_machines))
-    system = TilesSystem(tile, 2, read_machine("platform=vm"), machine_roles={"web": {"memory": "300"}})
+    system = place_tiles(tile, 2, read_machine("platform=vm"), roles={"web": {"memory": "300"}})
     webs = [system.get_machine(number, Role.WEB) for number in (1, 2)]
     assert [(web.memory, web.pin) for web in webs] == [(300, "1"), (300, "0")]
     assert system.get_machine(1, Role.DB).declared == {}
-    spec = replace(order(2), tile=tile, machine=read_machine("platform=vm"))
-    assert spec.system.get_machine(2, Role.WEB).memory == 800
-    assert describe_placement(spec)["machines.db"] == {"platform": "process"}
-    assert set(describe_placement(spec)) == {
+    placement = Placement(read_machine("platform=vm"))
+    spec = build_tiles_spec("x", Tiles(tile, list_tile_loads(2, None)), Path(), placement=placement)
+    assert PlacedTiles(system.tiles, placement).get_machine(2, Role.WEB).memory == 800
+    assert record_placement(spec.system, placement)["machines.db"] == {"platform": "process"}
+    assert set(record_placement(spec.system, placement)) == {
         "machine",
         "machines.web",
         "machines.db",
         "machines.2.web",
         "machines.2.mail",
     }
-    assert set(describe_placement(replace(spec, loads=list_tile_loads(1, None)))) == {
+    assert set(record_placement(replace_tile_loads(spec, list_tile_loads(1, None)).system, placement)) == {
         "machine",
         "machines.web",
         "machines.db",
@@ -270,4 +289,4 @@ def test_machines_that_a_tile_does_not_have_are_problems_of_its_file(tmp_path: P
 )
 def test_machines_that_no_tile_has_are_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
-        TilesRun(replace(order(2), **changes)).check()
+        Deployment(replace(order(2), placement=Placement(**changes))).check()

@@ -16,8 +16,9 @@ from loadstone.model.profile import PROFILES
 from loadstone.model.system import Reference, Station
 from loadstone.model.target import Addresses, Endpoint, Target
 from loadstone.platforms.registry import read_machine
+from loadstone.run.deployment import Deployment
+from loadstone.run.manifest import is_shipped
 from loadstone.run.spec import RunSpec, WorkloadLoad
-from loadstone.run.workload_run import WorkloadRun, is_shipped
 from loadstone.study.base import WorkloadRuns
 from loadstone.study.changes import MachineGrid
 from loadstone.study.file import read_study
@@ -83,7 +84,7 @@ def test_a_setting_that_a_role_has_is_not_varied(name: str, selector: str) -> No
 
 def planned_cpus(spec: RunSpec) -> dict[str, int | None]:
     """CPUs of each machine of a run, by its name."""
-    return {str(machine.name): machine.spec.cpus for machine in WorkloadRun(spec).plan_machines()}
+    return {str(machine.name): machine.spec.cpus for machine in Deployment(spec).plan_machines()}
 
 
 def test_the_machine_of_a_role_or_of_one_copy_is_varied_alone() -> None:
@@ -113,7 +114,7 @@ def test_unknown_machines_and_settings_are_named() -> None:
     with pytest.raises(UsageError, match="Expected: "):
         get_parameter("machine.db.cpus").read("0")
     with pytest.raises(UsageError, match=r"There is no machine `db` in this system\. There are: web, backend"):
-        WorkloadRun(apply(SPEC, {"machine.db.cpus": "2"})).check()
+        Deployment(apply(SPEC, {"machine.db.cpus": "2"})).check()
 
 
 def test_rates_stations_and_targets_are_settings_as_well() -> None:

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.model.errors import UsageError
+from loadstone.model.machine import Placement
 from loadstone.model.records.verdict import Verdict
-from loadstone.run.tiles.spec import TilesSpec, find_tile, list_tile_loads
+from loadstone.model.tiles import Tiles
+from loadstone.run.tiles.spec import build_tiles_spec, find_tile, list_tile_loads
 from loadstone.study.base import TileRuns
 from loadstone.study.kinds.tiles.answer import TilesAnswer, TileTrial, describe_tenths
 from loadstone.study.kinds.tiles.question import TilesPeak
@@ -89,9 +91,8 @@ def test_loads_in_words() -> None:
 
 def runs(most_tiles: int, **roles: dict[str, object]) -> TileRuns:
     """Runs of a search with settings of single machines."""
-    tile = find_tile("laptop")
-    spec = TilesSpec("x", tile, list_tile_loads(1, None), tile.phases, "x", Path(), roles=roles)
-    return TileRuns(spec, most_tiles)
+    tiles = Tiles(find_tile("laptop"), list_tile_loads(1, None))
+    return TileRuns(build_tiles_spec("x", tiles, Path(), placement=Placement(roles=roles)), most_tiles)
 
 
 def of_tenths(tenths: int) -> RunRequest:
@@ -101,8 +102,8 @@ def of_tenths(tenths: int) -> RunRequest:
 def test_a_search_sets_the_machines_of_tiles_that_it_adds_later() -> None:
     base = runs(3, **{"3.web": {"cpus": 1}, "db": {"cpus": 1}})
     base.check(of_tenths(10))
-    assert set(base.make_spec(of_tenths(20), Path()).roles) == {"db"}
-    assert set(base.make_spec(of_tenths(30), Path()).roles) == {"3.web", "db"}
+    assert set(base.make_spec(of_tenths(20), Path()).placement.roles) == {"db"}
+    assert set(base.make_spec(of_tenths(30), Path()).placement.roles) == {"3.web", "db"}
     with pytest.raises(UsageError, match=r"There is no copy 4 of `web`\. Its copies are 1 to 3"):
         runs(3, **{"4.web": {"cpus": 1}}).check(of_tenths(10))
 

@@ -12,11 +12,13 @@ from loadstone.model.machine import MINIMAL, MachineSpec
 from loadstone.model.service import Tuning
 from loadstone.model.system import Reference
 from loadstone.model.tile import Role, read_tile
+from loadstone.model.tiles import HOST_GROUP
 from loadstone.platforms.registry import read_machine
 from loadstone.testbed.system import prepare_machines
-from loadstone.testbed.tiles import TilesSystem, plan_tile, start_tiles
-from loadstone.testbed.up import Testbed
+from loadstone.testbed.testbed import Testbed
+from loadstone.testbed.tiles import PlacedTiles, plan_tile, start_tiles
 from tests.places import DATA
+from tests.tiles import place_tiles
 from tests.unit.testbed.recorder import RECORDED, Recorder
 
 TILE = read_tile(DATA / "tiny-tile.toml")
@@ -24,7 +26,7 @@ MACHINE = MachineSpec(platform=RECORDED)
 NAMES = [f"tile{number}-{role}" for number in (1, 2) for role in ("web", "infra", "app", "db", "mail", "idle")]
 
 
-def put_up(folder: Path, system: TilesSystem) -> Testbed:
+def put_up(folder: Path, system: PlacedTiles) -> Testbed:
     async def play() -> Testbed:
         async with start_tiles(system, folder) as up:
             return up
@@ -33,7 +35,7 @@ def put_up(folder: Path, system: TilesSystem) -> Testbed:
 
 
 def test_every_tile_has_its_six_machines_and_asks_only_its_own(tmp_path: Path, recorder: Recorder) -> None:
-    up = put_up(tmp_path, TilesSystem(TILE, 2, MACHINE))
+    up = put_up(tmp_path, place_tiles(TILE, 2, MACHINE))
     assert recorder.machines == NAMES
     assert [event for event in recorder.events if event.startswith("down")] == [f"down {name}" for name in NAMES[::-1]]
     backends = [recorder.commands[f"tile{at}-web"] for at in (1, 2)]
@@ -46,7 +48,7 @@ def test_every_tile_has_its_six_machines_and_asks_only_its_own(tmp_path: Path, r
 
 
 def test_with_heartbeats_every_machine_answers_them(tmp_path: Path, recorder: Recorder) -> None:
-    (tile,) = put_up(tmp_path, TilesSystem(TILE, 1, MACHINE, heartbeats=True)).tiles
+    (tile,) = put_up(tmp_path, place_tiles(TILE, 1, MACHINE, has_heartbeats=True)).tiles
     assert set(tile.heartbeats) == set(NAMES[:6])
     assert len({target.http for target in tile.heartbeats.values()}) == 6
 
@@ -55,7 +57,7 @@ def test_with_heartbeats_every_machine_answers_them(tmp_path: Path, recorder: Re
 def test_a_tile_that_fails_takes_down_the_tiles_before_it(tmp_path: Path, recorder: Recorder, failure: str) -> None:
     recorder.failures.add(failure)
     with pytest.raises(Exception, match=f"planned: {failure}"):
-        put_up(tmp_path, TilesSystem(TILE, 2, MACHINE))
+        put_up(tmp_path, place_tiles(TILE, 2, MACHINE))
     assert recorder.machines[:6] == NAMES[:6]
     downs = [event.removeprefix("down ") for event in recorder.events if event.startswith("down")]
     assert downs == recorder.machines[::-1]
@@ -63,29 +65,29 @@ def test_a_tile_that_fails_takes_down_the_tiles_before_it(tmp_path: Path, record
 
 def test_a_tile_for_a_host_needs_a_fleet(tmp_path: Path, recorder: Recorder) -> None:
     with pytest.raises(PlatformError, match=r"tile1-web is assigned to the host s1, but there is no fleet"):
-        put_up(tmp_path, TilesSystem(TILE, 1, MACHINE, hosts=("s1", "s2")))
+        put_up(tmp_path, place_tiles(TILE, 1, MACHINE, groups={HOST_GROUP: ("s1", "s2")}))
     assert recorder.events == []
 
 
 def test_tiles_go_to_the_named_hosts_in_turn() -> None:
-    system = TilesSystem(TILE, 3, MachineSpec(), hosts=("s1", "s2"))
+    system = place_tiles(TILE, 3, MachineSpec(), groups={HOST_GROUP: ("s1", "s2")})
     assert [system.get_machine(number, Role.WEB).host for number in (1, 2, 3)] == ["s1", "s2", "s1"]
 
 
 def test_machines_with_memory_of_their_own_have_the_size_of_their_role(recorder: Recorder) -> None:
-    system = TilesSystem(TILE, 1, MACHINE)
+    system = place_tiles(TILE, 1, MACHINE)
     assert [system.get_machine(1, role).memory for role in Role] == [TILE.get_size(role).memory for role in Role]
-    shared = TilesSystem(TILE, 1, MachineSpec())
+    shared = place_tiles(TILE, 1, MachineSpec())
     assert {shared.get_machine(1, role).memory for role in Role} == {MachineSpec().memory}
 
 
 def test_names_say_tile_and_role() -> None:
-    assert [str(machine.name) for machine in TilesSystem(TILE, 2, MachineSpec()).plan_machines()] == NAMES
+    assert [str(machine.name) for machine in place_tiles(TILE, 2, MachineSpec()).plan_machines()] == NAMES
 
 
 def test_a_tiles_machines_have_the_programs_of_all_services_that_run_on_them() -> None:
     machine = read_machine("platform=vm")
-    tiles = TilesSystem(TILE, 1, machine, Reference(1, ServiceChoices(database="postgresql", store="nfs")))
+    tiles = place_tiles(TILE, 1, machine, Reference(1, ServiceChoices(database="postgresql", store="nfs")))
     specs = {Role(name.role): spec for name, spec in prepare_machines(plan_tile(tiles, 1)).items()}
     images = {role: spec.image for role, spec in specs.items()}
     assert "postgresql" in images[Role.DB]
@@ -112,7 +114,7 @@ REAL = Reference(
 
 
 def test_a_tile_of_real_software_has_machines_with_all_its_programs_and_their_memory() -> None:
-    specs = prepare_machines(plan_tile(TilesSystem(TILE, 1, read_machine("platform=vm"), REAL), 1))
+    specs = prepare_machines(plan_tile(place_tiles(TILE, 1, read_machine("platform=vm"), REAL), 1))
     images = {name.role: set(spec.image.split("+")[1:]) for name, spec in specs.items()}
     assert {"nginx-light", "php-fpm", "nfs-common"} <= images["web"]
     assert {"nginx-light", "nfs-ganesha"} <= images["infra"], "both services of the role are in its image"
@@ -121,12 +123,12 @@ def test_a_tile_of_real_software_has_machines_with_all_its_programs_and_their_me
     assert {name.role: spec.memory for name, spec in specs.items()}["mail"] == 512
     disks = {name.role: spec.disk for name, spec in specs.items()}
     assert (disks["web"], disks["app"], disks["db"], disks["mail"]) == (0, 5120, 5120, 5120), "root and data"
-    tile_app = TilesSystem(TILE, 1, read_machine("platform=vm"), REAL, machine_roles={"app": {"memory": "700"}})
+    tile_app = place_tiles(TILE, 1, read_machine("platform=vm"), REAL, roles={"app": {"memory": "700"}})
     assert tile_app.get_machine(1, Role.APP).memory == 700
 
 
 def test_settings_of_programs_reach_the_services_that_have_them() -> None:
-    system = TilesSystem(TILE, 1, MachineSpec(), REAL)
+    system = place_tiles(TILE, 1, MachineSpec(), REAL)
     for application in system.applications:
         assert system.build_choices(1, application).settings == {
             "php": {"children": 7},
@@ -151,4 +153,4 @@ def test_what_cannot_be_is_refused_before_anything_starts(
     machine: str, services: Reference, error: type[Exception], reason: str
 ) -> None:
     with pytest.raises(error, match=reason):
-        TilesSystem(TILE, 1, read_machine(machine), services).check_services()
+        place_tiles(TILE, 1, read_machine(machine), services).check_services()

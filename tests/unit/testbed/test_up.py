@@ -23,7 +23,8 @@ from loadstone.services.kind import ServiceKind
 from loadstone.testbed import system
 from loadstone.testbed.context import list_front_networks, open_testbed
 from loadstone.testbed.machines import list_machines
-from loadstone.testbed.up import Testbed, start_reference, start_station, start_testbed, use_external
+from loadstone.testbed.testbed import Testbed
+from loadstone.testbed.up import start_reference, start_station, start_testbed, use_external
 from tests.unit.testbed.recorder import RECORDED, Recorder
 
 MACHINE = MachineSpec(platform=RECORDED)

@@ -5,7 +5,7 @@ from typing import Any
 
 from loadstone.model.load import Load, RateCurve
 from loadstone.model.profile import Phases
-from loadstone.model.records.workload_id import TileLoadKind, WorkloadId
+from loadstone.model.records.workload_id import LoadPhase, TileLoadKind, WorkloadId
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
 
@@ -27,6 +27,8 @@ class WorkloadLoad:
     """Which load of which tile it is; None outside tiles."""
     role: str = ""
     """Role of the machines that it goes to; empty for the front of the system."""
+    driver: str = ""
+    """Which driver of its copy plays it; empty for the only one."""
 
     @property
     def id(self) -> WorkloadId:
@@ -42,6 +44,11 @@ class WorkloadLoad:
     def kind(self) -> TileLoadKind | None:
         """What it counts as in a tile."""
         return self.id.kind
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is played in active idle, after the load."""
+        return self.id.phase is LoadPhase.ACTIVE_IDLE
 
     def aim(self, targets: tuple[Target, ...]) -> "WorkloadLoad":
         """Returns the same load, on these machines."""

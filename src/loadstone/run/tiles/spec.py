@@ -1,29 +1,24 @@
-"""What a run of tiles plays: from a declared tile and numbers to workloads, loads, plans and phases."""
+"""The specification of a run of tiles, from a declared tile: its workloads and loads, which know their copy."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from loadstone.judge.consolidation import Maxima
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Population, RateCurve
-from loadstone.model.machine import MachineSpec
+from loadstone.model.machine import PLAIN, Placement
 from loadstone.model.profile import Phases, Profile, Rigor
-from loadstone.model.program_settings import write_settings_of_programs
 from loadstone.model.records.workload_id import LoadPhase, TileLoadKind, WorkloadId
-from loadstone.model.selector import RoleSettings
-from loadstone.model.service import EMBEDDED, Tuning
-from loadstone.model.system import Reference
-from loadstone.model.tile import IDLE_S, Role, Tile, TileLoad, read_tile
+from loadstone.model.tile import Role, Tile, TileLoad, read_tile
 from loadstone.model.tile_services import TileServices
+from loadstone.model.tiles import Tiles
 from loadstone.model.workload import Published, Workload
 from loadstone.model.workload.values import TableValues
 from loadstone.platforms.registry import build_machine_kind
 from loadstone.run.criteria import compute_mean_pause_s
 from loadstone.run.plan import WorkloadLoad
-from loadstone.run.spec import DeploymentSpec
-from loadstone.testbed.tiles import EMBEDDED_SERVICES, TilesSystem
+from loadstone.run.spec import RunSpec, delay_window
 from loadstone.topologies import dealership
 from loadstone.workloads import load
 from loadstone.workloads.shares import compute_shares
@@ -78,128 +73,6 @@ def list_tile_loads(tiles: int, last_fraction: float | None) -> tuple[TileLoad, 
     return (*(TileLoad(number, 100) for number in range(1, tiles)), TileLoad(tiles, pct))
 
 
-HOST_GROUP = "host"
-"""The grouping that says which host of the fleet each tile is on."""
-
-
-@dataclass(frozen=True)
-class TilesSpec(DeploymentSpec):
-    """What to run: tiles under all their loads. With a power meter, a phase of active idle follows the load."""
-
-    name: str
-    tile: Tile
-    loads: tuple[TileLoad, ...]
-    phases: Phases
-    profile_name: str
-    results: Path
-    seed: int = 1
-    machine: MachineSpec = field(default_factory=MachineSpec)
-    services: Reference = EMBEDDED_SERVICES
-    """Services of all tiles."""
-    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Names of groups that tiles are in, by grouping, one a tile."""
-    roles: RoleSettings = field(default_factory=dict)
-    """Settings of single machines, by selector, which replace those of the tile."""
-
-    @property
-    def software(self) -> dict[str, str]:
-        """Services that a tile may choose, by what they are, and what the user set of their programs."""
-        services = self.services
-        named = {choice: services.get_service(choice) for choice in ("database", "imap", "store")}
-        others = {choice: services.get_service(choice) for choice in ("service", "backend_service", "app", "tuning")}
-        named |= {choice: name for choice, name in others.items() if name not in (EMBEDDED, Tuning.DEFAULT)}
-        return named | ({"set": write_settings_of_programs(services.settings)} if services.settings else {})
-
-    @property
-    def system(self) -> TilesSystem:
-        """What is put up."""
-        return TilesSystem(
-            self.tile,
-            len(self.loads),
-            self.machine,
-            self.services,
-            heartbeats=bool(self.power),
-            hosts=self.groups.get(HOST_GROUP, ()),
-            machine_roles=self.roles,
-        )
-
-    @property
-    def idle_phases(self) -> Phases:
-        """Of active idle: as long as the loaded window, a minute at most."""
-        return Phases(1, 1, min(IDLE_S, self.phases.steady_s), 1)
-
-    @property
-    def stagger_s(self) -> float:
-        """Seconds between the starts of two tiles."""
-        return self.tile.run.stagger_s
-
-    @property
-    def profile(self) -> Profile:
-        """What verdicts may claim: all rules where the tile's own lengths are those of the classic one."""
-        bare = replace(self.tile, notes={}, services=TileServices(), settings={})
-        is_full = bare == find_tile("classic") and self.phases == self.tile.phases
-        about = f"{self.tile.header.title}, all workloads in one window of {self.phases.steady_s:g} s"
-        return Profile(self.profile_name, about, self.phases, 1, Rigor.FULL if is_full else Rigor.REDUCED)
-
-    def compute_phases(self, number: int) -> Phases:
-        """Phases of tile `number`: those started earlier warm up longer, so that all windows are one."""
-        waits_s = self.stagger_s * (len(self.loads) - number)
-        return replace(self.phases, warm_up_s=self.phases.warm_up_s + waits_s)
-
-    def group_of(self, number: int) -> dict[str, str]:
-        """The groups that a tile is in, by grouping."""
-        return {name: members[(number - 1) % len(members)] for name, members in self.groups.items()}
-
-
-def list_tile_parts(spec: TilesSpec, load_of: TileLoad) -> tuple[WorkloadLoad, ...]:
-    """All workloads of a tile and how much of each is played."""
-    tile, number = spec.tile, load_of.number
-    loads = tile.loads
-    curve = tile.build_curve(number, len(spec.loads), spec.compute_phases(number))
-    played = (
-        (TileLoadKind.WEB, Role.WEB, _web(tile), load_of.compute_share(loads.web_sessions), None),
-        (
-            TileLoadKind.DEALERS,
-            Role.APP,
-            load("dealership"),
-            load_of.compute_share(dealership.TOPOLOGY.count_users(loads.injection_rate)),
-            curve,
-        ),
-        (
-            TileLoadKind.LINES,
-            Role.APP,
-            load("manufacturing"),
-            load_of.compute_share(LINES_PER_RATE * loads.injection_rate),
-            curve,
-        ),
-        (TileLoadKind.MAIL, Role.MAIL, load("mail"), load_of.compute_share(loads.mail_users), None),
-        (TileLoadKind.IDLE, Role.IDLE, _paced(load("idle"), loads.heartbeat_s), 1, None),
-    )
-    return tuple(_part(number, kind, role, workload, count, bent) for kind, role, workload, count, bent in played)
-
-
-def build_polling(spec: TilesSpec, number: int) -> WorkloadLoad:
-    """Heartbeats to every machine of a tile, for active idle."""
-    workload = _paced(load("idle"), spec.tile.loads.heartbeat_s)
-    return _part(number, TileLoadKind.POLL, Role.IDLE, workload, len(Role), phase=LoadPhase.ACTIVE_IDLE)
-
-
-def _part(
-    number: int,
-    kind: TileLoadKind,
-    role: Role,
-    workload: Workload,
-    count: int,
-    curve: RateCurve | None = None,
-    phase: LoadPhase = LoadPhase.LOADED,
-) -> WorkloadLoad:
-    """A workload of a tile, under the label by which plan, events and folders know it."""
-    identity = WorkloadId(workload.name, number, kind, phase)
-    title = f"Tile {number}: {workload.header.title}"
-    header = workload.header.model_copy(update={"name": identity.label, "title": title})
-    return WorkloadLoad(replace(workload, header=header), Population(count), (), curve, identity, role)
-
-
 class DriverRole(StrEnum):
     """The drivers of a tile."""
 
@@ -207,15 +80,114 @@ class DriverRole(StrEnum):
     APP = "app"
     MAIL = "mail"
     IDLE = "idle"
+    POLL = "poll"
+    """Heartbeats to every machine, for active idle."""
 
 
-PLAYED_BY = {
-    DriverRole.WEB: (TileLoadKind.WEB,),
-    DriverRole.APP: (TileLoadKind.DEALERS, TileLoadKind.LINES),
-    DriverRole.MAIL: (TileLoadKind.MAIL,),
-    DriverRole.IDLE: (TileLoadKind.IDLE,),
-}
-"""What each driver of a tile plays."""
+def build_tiles_spec(
+    name: str,
+    tiles: Tiles,
+    results: Path,
+    *,
+    profile_name: str = "",
+    phases: Phases | None = None,
+    seed: int = 1,
+    placement: Placement = PLAIN,
+) -> RunSpec:
+    """Returns a run of tiles: all loads at once, and a round of active idle where all machines answer heartbeats. The
+    phases are the tile's where none are given, and so is the profile's name. Raises UsageError.
+    """
+    tile, phases = tiles.tile, phases or tiles.tile.phases
+    return RunSpec(
+        name=name,
+        parts=list_tile_parts(tiles, phases),
+        profile=build_tile_profile(tile, profile_name or tile.name, phases),
+        seed=seed,
+        threads=1,
+        system=tiles,
+        results=results,
+        together=True,
+        placement=placement,
+        stagger_s=tile.run.stagger_s,
+        notes=tile.notes,
+    )
+
+
+def get_tiles(spec: RunSpec) -> Tiles:
+    """Returns the tiles of a run. Raises UsageError where its system is another."""
+    if not isinstance(spec.system, Tiles):
+        raise UsageError(f"`{spec.name}` is not a run of tiles. Use `loadstone tiles`.")
+    return spec.system
+
+
+def replace_tile_loads(spec: RunSpec, loads: tuple[TileLoad, ...]) -> RunSpec:
+    """Returns the run with other loads, and as many tiles. Raises UsageError for a run without tiles."""
+    tiles = replace(get_tiles(spec), loads=loads)
+    return replace(spec, system=tiles, parts=list_tile_parts(tiles, spec.profile.phases))
+
+
+def build_tile_profile(tile: Tile, name: str, phases: Phases) -> Profile:
+    """Returns what verdicts may claim: all rules where the tile's lengths are those of the classic one."""
+    bare = replace(tile, notes={}, services=TileServices(), settings={})
+    is_full = bare == find_tile("classic") and phases == tile.phases
+    about = f"{tile.header.title}, all workloads in one window of {phases.steady_s:g} s"
+    return Profile(name, about, phases, 1, Rigor.FULL if is_full else Rigor.REDUCED)
+
+
+@dataclass(frozen=True)
+class _PlayedLoad:
+    """One load of a full tile."""
+
+    kind: TileLoadKind
+    driver: DriverRole
+    role: Role
+    workload: Workload
+    count: float
+    """Users of a full tile."""
+    is_curved: bool = False
+
+
+def list_tile_parts(tiles: Tiles, phases: Phases) -> tuple[WorkloadLoad, ...]:
+    """Returns all workloads of all tiles with their loads, then the heartbeats to every machine, for active idle."""
+    played, polled = _list_played(tiles.tile), _list_polled(tiles.tile) if tiles.has_heartbeats else []
+    loaded = [_load_part(tiles, phases, each, load_of) for load_of in tiles.loads for each in played]
+    return (*loaded, *(_part(load_of.number, each, len(Role)) for load_of in tiles.loads for each in polled))
+
+
+def _list_played(tile: Tile) -> list[_PlayedLoad]:
+    loads, idle = tile.loads, _paced(load("idle"), tile.loads.heartbeat_s)
+    dealers, lines = dealership.TOPOLOGY.count_users(loads.injection_rate), LINES_PER_RATE * loads.injection_rate
+    return [
+        _PlayedLoad(TileLoadKind.WEB, DriverRole.WEB, Role.WEB, _web(tile), loads.web_sessions),
+        _PlayedLoad(TileLoadKind.DEALERS, DriverRole.APP, Role.APP, load("dealership"), dealers, is_curved=True),
+        _PlayedLoad(TileLoadKind.LINES, DriverRole.APP, Role.APP, load("manufacturing"), lines, is_curved=True),
+        _PlayedLoad(TileLoadKind.MAIL, DriverRole.MAIL, Role.MAIL, load("mail"), loads.mail_users),
+        _PlayedLoad(TileLoadKind.IDLE, DriverRole.IDLE, Role.IDLE, idle, 1),
+    ]
+
+
+def _list_polled(tile: Tile) -> list[_PlayedLoad]:
+    idle = _paced(load("idle"), tile.loads.heartbeat_s)
+    return [_PlayedLoad(TileLoadKind.POLL, DriverRole.POLL, Role.IDLE, idle, len(Role))]
+
+
+def _load_part(tiles: Tiles, phases: Phases, played: _PlayedLoad, load_of: TileLoad) -> WorkloadLoad:
+    """Returns a load of a tile, as large as its share of a full tile."""
+    number, tile = load_of.number, tiles.tile
+    delayed = delay_window(phases, tile.run.stagger_s * (tiles.count - number))
+    curve = tile.build_curve(number, tiles.count, delayed) if played.is_curved else None
+    return _part(number, played, load_of.compute_share(played.count), curve)
+
+
+def _part(number: int, played: _PlayedLoad, count: int, curve: RateCurve | None = None) -> WorkloadLoad:
+    """A workload of a tile, under the label by which plan, events and folders know it."""
+    workload = played.workload
+    phase = LoadPhase.ACTIVE_IDLE if played.kind is TileLoadKind.POLL else LoadPhase.LOADED
+    identity = WorkloadId(workload.name, number, played.kind, phase)
+    title = f"Tile {number}: {workload.header.title}"
+    header = workload.header.model_copy(update={"name": identity.label, "title": title})
+    labelled = replace(workload, header=header)
+    return WorkloadLoad(labelled, Population(count), (), curve, identity, played.role, played.driver)
 
 
 def _web(tile: Tile) -> Workload:
