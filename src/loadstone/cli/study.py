@@ -88,7 +88,8 @@ class StudyCommand(WorkloadOptions):
         plan = build_questions(self.kind, section, workloads, spec.profile, load)
         name = self.name or f"{self.kind.name}-{spec.name}"
         declaration = {"kind": self.kind.name, **section.model_dump(mode="json")}
-        return _carry_out(StudySpec(name, self.kind, plan, WorkloadRuns(spec), declaration, self.fresh), self.report)
+        base = WorkloadRuns(spec)
+        return _carry_out(StudySpec(name, self.kind, plan, base, declaration, self.fresh), base, self.report)
 
     def _declared(self) -> tuple[StudySection, Declaration]:
         section: StudySection = self.question.read(self.kind.section)
@@ -143,12 +144,11 @@ def list_commands() -> Iterator[tuple[str, Callable[..., StudyCommand], str]]:
             yield name, make_callback(StudyCommand, {"question": (name, kind.section)}, kind=kind), kind.help
 
 
-def _carry_out(spec: StudySpec[Any], has_report: bool) -> Exit:
+def _carry_out(spec: StudySpec[Any], base: WorkloadRuns, has_report: bool) -> Exit:
     for promised in filter(None, map(spec.kind.promise, spec.questions.questions)):
         say(promised)
     requests = spec.questions.plan_runs()
-    if isinstance(spec.base, WorkloadRuns):
-        tell_study(spec.base, spec.questions.estimate_left([]), requests)
+    tell_study(base, spec.questions.estimate_left([]), requests)
     tell_emulation({request.settings.get("platform") for request in requests})
     with StudyView() as view:
         path = asyncio.run(run_study(spec, view.on_event, view.begin, view.tell))

@@ -1,18 +1,18 @@
-"""What every result and study says of itself beside its figures: the one place where manifests are made."""
+"""What manifests of results and studies disclose: their origin, systems, machines and workloads."""
 
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter
 
 from loadstone.host.environment import ENVIRONMENT
 from loadstone.measure import facts
 from loadstone.model.machine import MachineSpec, Placement
-from loadstone.model.records.manifest import Manifest, Settings, StudyManifest, SystemKind, SystemRecord
+from loadstone.model.records.manifest import HostFacts, Settings, SystemKind, SystemRecord
 from loadstone.model.selector import RoleSettings
 from loadstone.model.system import Reference, System
 from loadstone.model.tiles import Tiles
@@ -21,25 +21,22 @@ from loadstone.platforms.registry import read_machine
 from loadstone.testbed.tiles import PlacedTiles
 
 
-def make_manifest(**fields: Any) -> Manifest:
-    """A manifest of a run that begins now on this machine; `what` are its other fields."""
-    return Manifest(**_here(), **fields)
+@dataclass(frozen=True)
+class RunOrigin:
+    """When and by which command a result or a study began, with which versions, and on which host."""
+
+    started: str
+    """ISO 8601, with its time zone."""
+    command: tuple[str, ...]
+    versions: Mapping[str, str | None]
+    host: HostFacts
 
 
-def make_study_manifest(**fields: Any) -> StudyManifest:
-    """The declaration of a study that begins now on this machine; `what` are its other fields."""
-    return StudyManifest(**_here(), **fields)
-
-
-def _here() -> dict[str, Any]:
-    return {
-        "started": datetime.now(UTC).isoformat(),
-        "command": tuple(
-            argument.encode("utf-8", "replace").decode() for argument in (*_set_before(sys.argv), *sys.argv)
-        ),
-        "versions": facts.read_versions(),
-        "host": facts.read_host_facts(),
-    }
+def read_origin() -> RunOrigin:
+    """Returns the origin of what begins now on this machine."""
+    arguments = (*_set_before(sys.argv), *sys.argv)
+    command = tuple(argument.encode("utf-8", "replace").decode() for argument in arguments)
+    return RunOrigin(datetime.now(UTC).isoformat(), command, facts.read_versions(), facts.read_host_facts())
 
 
 def _set_before(argv: Sequence[str]) -> list[str]:

@@ -1,12 +1,11 @@
 """Results of figures that others have published: declared, stored, judged and sealed as those of a run."""
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
+from loadstone.model.figures import Criteria
 from loadstone.model.files import read_bytes
 from loadstone.model.profile import Profile
 from loadstone.model.records.manifest import (
@@ -18,16 +17,27 @@ from loadstone.model.records.manifest import (
     SystemKind,
     SystemRecord,
 )
-from loadstone.run.disclosure import make_manifest
+from loadstone.run.disclosure import read_origin
 from loadstone.run.judging import judge
 from loadstone.store.folder import ResultFolder
 
 
-def declare_published(file: Path, name: str, profile: Profile, **fields: Any) -> Manifest:
-    """Returns the manifest of a published system whose figures are in a file; `fields` are its other fields. Raises
-    LoadstoneError where the file cannot be read.
+def declare_published(
+    file: Path,
+    name: str,
+    profile: Profile,
+    criteria: tuple[Criteria, ...] = (),
+    declarations: Mapping[str, str] | None = None,
+) -> Manifest:
+    """Returns the manifest of a published system whose figures are in a file. Raises LoadstoneError where the file
+    cannot be read.
     """
-    manifest = make_manifest(
+    origin = read_origin()
+    return Manifest(
+        started=origin.started,
+        command=origin.command,
+        versions=origin.versions,
+        host=HostFacts(),  # the machine that was measured is not this one
         name=name,
         imported=ImportedFrom(file.name, hashlib.sha256(read_bytes(file)).hexdigest()),
         profile=ProfileRecord.from_profile(profile, "as published"),
@@ -35,10 +45,9 @@ def declare_published(file: Path, name: str, profile: Profile, **fields: Any) ->
         driver_threads=0,
         system=SystemRecord(SystemKind.PUBLISHED),
         target=f"a published system; figures from {file.name}, not measured here",
-        **fields,
+        criteria=criteria,
+        declarations=declarations or {},
     )
-    # The machine they were measured on is not this one.
-    return replace(manifest, host=HostFacts())
 
 
 def store_published(

@@ -13,7 +13,7 @@ from loadstone.model.tile import Role
 from loadstone.model.tiles import Tiles
 from loadstone.model.workload import Workload
 from loadstone.run.criteria import make_criteria
-from loadstone.run.disclosure import make_manifest, read_declarations, record_placement, record_system
+from loadstone.run.disclosure import read_declarations, read_origin, record_placement, record_system
 from loadstone.run.plan import WorkloadLoad
 from loadstone.run.spec import RunSpec
 from loadstone.run.tiles.spec import compute_maxima
@@ -23,7 +23,12 @@ from loadstone.workloads import is_unchanged, list_shipped, load
 
 def declare_manifest(spec: RunSpec) -> Manifest:
     """Returns the manifest of a run that begins now."""
-    manifest = make_manifest(
+    origin = read_origin()
+    manifest = Manifest(
+        started=origin.started,
+        command=origin.command,
+        versions=origin.versions,
+        host=origin.host,
         name=spec.name,
         profile=ProfileRecord.from_profile(spec.profile),
         seed=spec.seed,

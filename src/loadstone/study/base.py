@@ -2,12 +2,13 @@
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from loadstone.model.fleet import FleetSpec
-from loadstone.model.records.manifest import ProfileRecord, StudiedWorkload, SystemKind, SystemRecord
+from loadstone.model.records.manifest import Settings, StudiedWorkload, SystemKind, SystemRecord
 from loadstone.model.records.result import Result
 from loadstone.model.selector import limit_copies
 from loadstone.platforms.registry import describe_machine
@@ -20,6 +21,16 @@ from loadstone.run.tiles.spec import get_tiles, replace_tile_loads
 from loadstone.study.parameters import apply
 from loadstone.study.summary import RunRequest, RunSummary, summarize, summarize_tiles
 from loadstone.study.tenths import FULL, get_tenths, list_tile_loads
+
+
+@dataclass(frozen=True)
+class StudiedRuns:
+    """What the manifest of a study states of all its runs."""
+
+    spec: RunSpec
+    system: SystemRecord
+    placement: Mapping[str, Settings]
+    workloads: tuple[StudiedWorkload, ...]
 
 
 class StudyBase(Protocol):
@@ -41,8 +52,8 @@ class StudyBase(Protocol):
     def identify(self) -> dict[str, Any]:
         """All that is not varied: what makes two studies the same, beside their question."""
 
-    def declare(self) -> dict[str, Any]:
-        """Fields of the study's manifest."""
+    def declare(self) -> StudiedRuns:
+        """Returns what the study's manifest states of all its runs."""
 
 
 class Runs(ABC):
@@ -67,19 +78,10 @@ class Runs(ABC):
         """Makes a run into a folder below `runs`. Raises LoadstoneError."""
         return await run(self.make_spec(request, runs), listener, begin)
 
-    def declare(self) -> dict[str, Any]:
-        """Fields of the study's manifest."""
-        spec = self.spec
-        return {
-            "profile": ProfileRecord.from_profile(spec.profile),
-            "seed": spec.seed,
-            "driver_threads": spec.threads,
-            "system": self._record_system(),
-            "placement": record_placement(self._largest.system, spec.placement),
-            "notes": spec.notes,
-            "clock": spec.clock,
-            "workloads": self._list_workloads(),
-        }
+    def declare(self) -> StudiedRuns:
+        """Returns what the study's manifest states of all its runs."""
+        placement = record_placement(self._largest.system, self.spec.placement)
+        return StudiedRuns(self.spec, self._record_system(), placement, self._list_workloads())
 
     @property
     def _largest(self) -> RunSpec:

@@ -34,9 +34,9 @@ def split_cores() -> tuple[set[int], set[int]]:
 def refuse_impossible_duet(base: StudyBase, requests: Sequence[RunRequest]) -> None:
     """Raises UsageError where nothing disturbs anybody, or cores are too few or not ours to give."""
     declared = base.declare()
-    if declared["clock"] is Clock.VIRTUAL:
+    if declared.spec.clock is Clock.VIRTUAL:
         raise UsageError("--duet has no effect in virtual time. Remove --duet.")
-    settings = [*declared.get("placement", {}).values(), *(request.settings for request in requests)]
+    settings = [*declared.placement.values(), *(request.settings for request in requests)]
     platforms = {str(setting.get("platform") or setting.get("machine.platform") or PROCESS) for setting in settings}
     elsewhere = sorted(name for name in platforms if not get_platform_kind(name).keeps_cores)
     if elsewhere:

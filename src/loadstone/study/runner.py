@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from loadstone import __version__
 from loadstone.model.errors import LoadstoneError, StoreError
-from loadstone.model.records.manifest import Status, StudyManifest
-from loadstone.run.disclosure import make_study_manifest
+from loadstone.model.records.manifest import ProfileRecord, Status, StudyManifest
+from loadstone.run.disclosure import read_origin
 from loadstone.run.executor import Listener
 from loadstone.run.judging import judge
 from loadstone.run.lifecycle import mark_after
@@ -135,10 +135,22 @@ def compute_identity(spec: StudySpec[A]) -> str:
 
 def build_manifest(spec: StudySpec[A], identity: str) -> StudyManifest:
     """A study's declaration, as kept."""
-    return make_study_manifest(
+    origin, declared = read_origin(), spec.base.declare()
+    return StudyManifest(
+        started=origin.started,
+        command=origin.command,
+        versions=origin.versions,
+        host=origin.host,
         name=spec.name,
         kind=spec.kind.name,
         identity=identity,
         declaration=spec.declaration,
-        **spec.base.declare(),
+        profile=ProfileRecord.from_profile(declared.spec.profile),
+        seed=declared.spec.seed,
+        driver_threads=declared.spec.threads,
+        system=declared.system,
+        placement=declared.placement,
+        notes=declared.spec.notes,
+        clock=declared.spec.clock,
+        workloads=declared.workloads,
     )

@@ -1,12 +1,13 @@
 """From what a user declares to a study: questions of one kind, one a workload, and what their runs are made from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Load
 from loadstone.model.profile import Profile
+from loadstone.model.records.manifest import Settings
 from loadstone.model.workload import Workload
 from loadstone.study.base import StudyBase
 from loadstone.study.kind import StudyContext, StudyKind, StudySection
@@ -23,7 +24,7 @@ class StudySpec(Generic[A]):
     kind: StudyKind[Any, A]
     questions: QuestionSet[A]
     base: StudyBase
-    declaration: Mapping[str, object]
+    declaration: Settings
     """The question as it was declared."""
     fresh: bool = False
     """Do not go on with an unfinished study that asks the same."""

@@ -269,7 +269,7 @@ jumbo = false
     assert not study.is_loaded
     assert study.notes == {"switch": "one hop", "jumbo": "False"}
     base = WorkloadRuns(resolve(study, tmp_path))
-    assert base.declare()["notes"] == study.notes
+    assert base.declare().spec.notes == study.notes
     assert "notes" not in base.identify()
     assert study.loads[0].load() == Arrivals(())
 

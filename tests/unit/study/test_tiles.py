@@ -111,4 +111,4 @@ def test_a_search_sets_the_machines_of_tiles_that_it_adds_later() -> None:
 def test_a_search_on_other_machines_is_another_one() -> None:
     assert runs(3).identify() == runs(3).identify()
     assert runs(3).identify() != runs(3, web={"cpus": 1}).identify()
-    assert runs(3, web={"cpus": 1}).declare()["placement"]["machines.web"] == {"cpus": 1}
+    assert runs(3, web={"cpus": 1}).declare().placement["machines.web"] == {"cpus": 1}

@@ -1,6 +1,7 @@
 """Taking a printed table of tiles into the store: a result for each system, judged as far as it was disclosed."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from loadstone.judge.audits import SECONDS
@@ -22,14 +23,9 @@ def import_tiles(file: Path, results: Path, name: str) -> list[Path]:
 
 def _declare(file: Path, name: str, tiles: Sequence[StoredTile]) -> Manifest:
     seconds = float(tiles[0].groups.get("seconds") or SECONDS)
-    return declare_published(
-        file,
-        name,
-        PROFILES["full"].with_phases(steady_s=seconds),
-        criteria=(),
-        tile=TileDeclaration("published", "Published tile", {}, CLASSIC.record, 0.0, UNDISCLOSED, {}),
-        tiles=tuple(map(_enter, tiles)),
-    )
+    manifest = declare_published(file, name, PROFILES["full"].with_phases(steady_s=seconds))
+    tile = TileDeclaration("published", "Published tile", {}, CLASSIC.record, 0.0, UNDISCLOSED, {})
+    return replace(manifest, tile=tile, tiles=tuple(map(_enter, tiles)))
 
 
 def _enter(tile: StoredTile) -> TileEntry:
