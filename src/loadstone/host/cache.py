@@ -60,10 +60,14 @@ def _temporary() -> Path:
 
 
 def fill_cached(kind: str, key: str, make: Callable[[Path], None]) -> Path:
-    """The folder `kind-key`; where there is none, `make` fills it, once, whoever asks. Raises PlatformError."""
+    """The folder `kind-key`; where there is none, `make` fills it, once, whoever asks. A folder that is there waits for
+    no other of its kind that is being filled. Raises PlatformError.
+    """
     above = find_cache_folder()
     folder = above / f"{kind}-{key}"
     try:
+        if folder.is_dir():  # it got its name when it was complete
+            return folder
         above.mkdir(parents=True, exist_ok=True)
         with locks.hold_lock(above / f"{kind}.lock"):
             if not folder.is_dir():

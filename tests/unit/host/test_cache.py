@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.host.cache import find_cache_folder
+from loadstone.host.cache import fill_cached, find_cache_folder
 from loadstone.model.errors import PlatformError
 
 
@@ -45,3 +45,17 @@ def test_a_home_that_cannot_be_written_to_is_passed_over(tmp_path: Path, monkeyp
     assert find_cache_folder() == tmp_path / f"loadstone-cache-{os.getuid()}"
     monkeypatch.setenv("HOME", "/dev/null/home")
     assert find_cache_folder() == tmp_path / f"loadstone-cache-{os.getuid()}"
+
+
+@pytest.mark.timeout(60)
+def test_a_folder_that_is_there_does_not_wait_for_another_of_its_kind(tmp_path: Path) -> None:
+    ready = fill_cached("image", "first", lambda into: (into / "disk").touch())
+
+    def fill(into: Path) -> None:
+        assert fill_cached("image", "first", refuse) == ready
+        (into / "disk").touch()
+
+    def refuse(into: Path) -> None:
+        raise AssertionError("it is there")
+
+    assert (fill_cached("image", "second", fill) / "disk").is_file()
