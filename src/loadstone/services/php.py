@@ -11,6 +11,7 @@ from loadstone.model.reading import Section
 from loadstone.model.service import ServiceRole, Tuning
 from loadstone.services.declared import read_declared_pages
 from loadstone.services.kind import Site
+from loadstone.services.listening import render_wait
 from loadstone.services.settings import resolve_settings
 from loadstone.services.status import PHP_STATUS, StatusSource
 from loadstone.services.status import read_php as read_status
@@ -162,4 +163,4 @@ def render_manager_configuration(site: Site) -> str:
 
 def render_manager_wait(site: Site) -> str:
     """Words of a shell that wait for PHP: a server without it would answer, and with errors."""
-    return f"n=0; until [ -S {site.folder}/{PHP_SOCKET} ]; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done"
+    return render_wait(f"[ -S {site.folder}/{PHP_SOCKET} ]")

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from loadstone.host.http import read_first_line
@@ -81,12 +82,17 @@ async def build_target(machine: MachineNetwork, ready: reference.ServerReady) ->
     return Target(sides[0], sides[1], ready.authority_pem)
 
 
-async def wait_until_done(service: Service, subject: str) -> None:
-    """Waits until a program has done its work; raises ServiceError when it failed, or takes too long."""
-    deadline_s = asyncio.get_running_loop().time() + FILES_S
+async def wait_until_done(
+    service: Service, subject: str, timeout_s: float = FILES_S, required_services: Mapping[str, Service] | None = None
+) -> None:
+    """Waits until a program has done its work. Raises ServiceError when it failed or takes too long, or when a required
+    service has ended meanwhile.
+    """
+    deadline_s = asyncio.get_running_loop().time() + timeout_s
     while not service.end():
         if asyncio.get_running_loop().time() > deadline_s:
-            raise ServiceError(f"{subject} could not be prepared within {FILES_S:g} s.")
+            raise ServiceError(f"{subject} could not be prepared within {timeout_s:g} s.")
+        _refuse_ended(required_services or {})
         await asyncio.sleep(RESTART_PAUSE_S)
     if not service.end().startswith("code 0"):
         raise ServiceError(f"{subject} could not be prepared: {service.end()}")
@@ -98,10 +104,14 @@ def choose_answer_timeout_s(machine: Machine) -> float:
 
 
 async def wait_until_answered(
-    endpoint: Endpoint, service: Service, first_words: bytes = b"", timeout_s: float = ANSWER_S
+    endpoint: Endpoint,
+    service: Service,
+    first_words: bytes = b"",
+    timeout_s: float = ANSWER_S,
+    required_services: Mapping[str, Service] | None = None,
 ) -> None:
     """Waits until a service that does not say when it is ready answers these words, or over HTTP, and not that it
-    fails. Raises ServiceError.
+    fails. Raises ServiceError, also when a required service has ended meanwhile.
     """
     deadline_s = asyncio.get_running_loop().time() + timeout_s
     answer = b""
@@ -112,6 +122,14 @@ async def wait_until_answered(
                 return
         if service.end():
             raise ServiceError(f"The server at {endpoint} ended instead of getting ready: {service.end()}")
+        _refuse_ended(required_services or {})
         await asyncio.sleep(RESTART_PAUSE_S)
     outcome = f"says `{answer.decode(errors='replace').strip()}` after" if answer else "did not answer within"
     raise ServiceError(f"The server at {endpoint} {outcome} {timeout_s:g} s.")
+
+
+def _refuse_ended(services: Mapping[str, Service]) -> None:
+    """Raises ServiceError for a service that has ended."""
+    for name, service in services.items():
+        if service.end():
+            raise ServiceError(f"{name} ended instead of getting ready: {service.end()}")

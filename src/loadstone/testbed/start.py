@@ -134,16 +134,20 @@ async def _start_on_port(
     await _write(running, machine, program, name)
     for number, command in enumerate(program.prepare):
         await wait_until_done(await machine.start(f"{name}-prepare-{number}", command, Readiness.NONE), subject)
+    helpers = {}
     for helper, command in program.helpers.items():
-        await running.start(machine, ProcessRole(machine.name, program=helper), command, Readiness.NONE)
+        process = ProcessRole(machine.name, program=helper)
+        helpers[str(process)] = await running.start(machine, process, command, Readiness.NONE)
     if program.version:
         await _note_versions(machine, program.version, name)
     service = await running.start(machine, ProcessRole(name), program.command, Readiness.NONE)
+    timeout_s = choose_answer_timeout_s(machine)
     if program.wait:
-        await wait_until_done(await machine.start(f"{name}-ready", program.wait, Readiness.NONE), subject)
+        ready = await machine.start(f"{name}-ready", program.wait, Readiness.NONE)
+        await wait_until_done(ready, subject, timeout_s, {name: service, **helpers})
     else:
-        timeout_s = choose_answer_timeout_s(machine)
-        await wait_until_answered(await machine.find_endpoint(port), service, program.first_words, timeout_s)
+        endpoint = await machine.find_endpoint(port)
+        await wait_until_answered(endpoint, service, program.first_words, timeout_s, helpers)
     for part, source in program.status.items():
         running.status[f"{machine.name}: {part}"] = StatusMeter(
             await machine.find_endpoint(port), source.path, source.read

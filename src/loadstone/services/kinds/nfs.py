@@ -4,13 +4,13 @@ import shlex
 
 from loadstone.model.service import ServiceRole
 from loadstone.services.kind import Program, ServiceKind, Site
+from loadstone.services.listening import render_wait
 from loadstone.services.unprivileged import build_shell_command
 
 NFS_PROGRAM = "/usr/bin/ganesha.nfsd"
 SHARED_FOLDER = "shared"
 """The folder below the machine's files, and its name for who mounts it."""
 NFS_CONFIGURATION, NFS_LOG = "ganesha.conf", "ganesha.log"
-WAIT_S = 30
 MTAB = "[ -e /etc/mtab ] || ln -s ../proc/self/mounts /etc/mtab"
 """It finds file systems there; a small image has no such link."""
 
@@ -49,7 +49,6 @@ def build_program(site: Site) -> Program:
     log = shlex.quote(f"{site.folder}/{NFS_LOG}")
     server = [NFS_PROGRAM, "-F", "-f", f"{site.folder}/{NFS_CONFIGURATION}", "-L", f"{site.folder}/{NFS_LOG}"]
     server += ["-p", f"{site.folder}/ganesha.pid"]
-    given_up = f"[ $n -lt {10 * WAIT_S} ] || {{ cat {log} >&2; exit 1; }}"
     looking = f"grep -q 'NFS SERVER INITIALIZED' {log} 2> /dev/null"
     return Program(
         build_shell_command(f"ulimit -n 8192; exec {shlex.join(server)}"),
@@ -58,7 +57,7 @@ def build_program(site: Site) -> Program:
             ["mkdir", "-p", f"{site.folder}/{SHARED_FOLDER}", f"{site.folder}/recovery"],
             build_shell_command(MTAB),
         ],
-        wait=build_shell_command(f"n=0; until {looking}; do n=$((n+1)); {given_up}; sleep 0.1; done"),
+        wait=build_shell_command(render_wait(looking, f"cat {log} >&2")),
         version=[NFS_PROGRAM, "-v"],
     )
 

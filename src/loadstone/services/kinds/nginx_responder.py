@@ -4,6 +4,7 @@ from loadstone.model.machine import SERVER
 from loadstone.model.service import ServiceRole
 from loadstone.services import nginx
 from loadstone.services.kind import Program, ServiceKind, Site
+from loadstone.services.listening import render_wait
 from loadstone.services.unprivileged import build_shell_command
 
 RESPONDER_SOCKET = "responder.sock"
@@ -16,7 +17,7 @@ def build_program(site: Site) -> Program:
     """Both as the user that starts them."""
     socket = f"{site.folder}/{RESPONDER_SOCKET}"
     responder = [SERVER, "responder", "--until-stdin-ends", "--socket", socket, "--processes", str(PROCESSES)]
-    waiting = f"n=0; until [ -S {socket} ]; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done"
+    waiting = render_wait(f"[ -S {socket} ]")
     return Program(
         build_shell_command(f"{waiting}; {nginx.render_start(site)}"),
         {nginx.NGINX_CONFIGURATION: render_configuration(site)},

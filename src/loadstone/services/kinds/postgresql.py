@@ -9,6 +9,7 @@ from loadstone.model.reading import Section
 from loadstone.model.service import ServiceRole, Tuning
 from loadstone.model.target import Endpoint
 from loadstone.services.kind import Program, ServiceKind, Site, get_local_address
+from loadstone.services.listening import render_wait
 from loadstone.services.settings import resolve_settings
 from loadstone.services.unprivileged import NOT_ROOT, build_shell_command
 
@@ -73,9 +74,7 @@ def _preparing(data: str) -> list[str]:
 
 def _waiting(site: Site) -> list[str]:
     asking = shlex.join(["pg_isready", "-q", "-h", get_local_address(site.listen), "-p", str(site.port)])
-    return build_shell_command(
-        f"{POSTGRESQL_PATH}; n=0; until {asking}; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done"
-    )
+    return build_shell_command(f"{POSTGRESQL_PATH}; {render_wait(asking)}")
 
 
 def format_url(endpoint: Endpoint) -> str:
