@@ -11,10 +11,11 @@ from pathlib import Path
 from tests.kvm.checks import CHECKS
 from tests.kvm.checks.check import Check, Machines
 from tests.kvm.outcome import CheckResult, NotPossibleError, Outcome, write_result
+from tests.kvm.patience import extend_timeouts
 
 RESULTS = Path("/dev/ttyS1")
-CHECK_TIMEOUT_S = 900.0
-"""Longest time for a check: nested machines take a minute to boot while other work keeps the emulator from running."""
+CHECK_TIMEOUT_S = 3600.0
+"""Longest time for a check: nested machines take minutes to boot while other work keeps the emulator from running."""
 
 
 async def _perform(check: Check, machines: Machines) -> CheckResult:
@@ -33,6 +34,7 @@ async def _perform(check: Check, machines: Machines) -> CheckResult:
 
 
 async def _main(names: list[str]) -> None:
+    extend_timeouts()
     machines = Machines()
     for check in CHECKS:
         if names and check.name not in names:

@@ -4,10 +4,9 @@ import subprocess
 import time
 from pathlib import Path
 
-from loadstone.platforms.vm import accelerator
 from loadstone.platforms.vm.accelerator import detect_accelerator
 from loadstone.platforms.vm.settings import Accelerator
-from tests.kvm.checks.check import BOOT_TIMEOUT_S, COLD, Check, Machines, read_argv, run_command
+from tests.kvm.checks.check import COLD, Check, Machines, read_argv, run_command
 
 
 async def _without_module(machines: Machines) -> str:
@@ -19,7 +18,6 @@ async def _without_module(machines: Machines) -> str:
 
 async def _probe(machines: Machines) -> str:
     subprocess.run(["modprobe", "kvm-amd"], check=True)
-    accelerator.PROBE_TIMEOUT_S = BOOT_TIMEOUT_S
     started = time.monotonic()
     detected = await detect_accelerator(Accelerator.AUTO)
     assert detected.accelerator is Accelerator.KVM, detected
