@@ -137,7 +137,7 @@ async def _start_peers(
         (machine,) = machines[role.name]
         if kind.shares_folder:
             fronts = machines[topology.front.name]
-            peers.shared_folders = await share_folder(running, machine, fronts, topology)
+            peers.shared_folders = await share_folder(running, machine, fronts, topology, choices.settings)
             continue
         is_copied = False
         if topology.data is not None and role.service == ServiceRole.DATABASE:

@@ -4,14 +4,17 @@ over NFS.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from loadstone.host.process import Readiness
+from loadstone.model.errors import UsageError
 from loadstone.model.machine import SERVER, MachineSpec
+from loadstone.model.program_settings import SettingsByProgram
 from loadstone.model.service import ServiceRole
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import get_platform_kind
 from loadstone.services.kind import ServiceKind
-from loadstone.services.kinds.nfs import SHARED_FOLDER
+from loadstone.services.kinds.nfs import NFS_NAME, SHARED_FOLDER
 from loadstone.services.registry import get_service_kind
 from loadstone.services.sites import build_file_command
 from loadstone.testbed.kept_files import keep_files
@@ -22,6 +25,7 @@ from loadstone.topologies import events
 from loadstone.topologies.topology import Topology
 
 NFS_SERVICE = "nfs"
+NO_SETTINGS: SettingsByProgram = MappingProxyType({})
 CLIENT = {"/sbin/mount.nfs4": "nfs-common"}
 """What a machine needs that mounts folders of others."""
 
@@ -48,11 +52,25 @@ def describe_way(*specs: MachineSpec) -> str:
     return "over NFSv4.1" if any(map(has_images, specs)) else "by bind mounts on one kernel"
 
 
+def refuse_nfs_settings(settings: SettingsByProgram, *specs: MachineSpec) -> None:
+    """Raises UsageError for settings of the NFS server where such machines share a folder without it."""
+    if settings.get(NFS_NAME) and not any(map(has_images, specs)):
+        raise UsageError(
+            f"`{NFS_NAME}` cannot be set: these machines have one kernel and share the folder by bind mounts. Use "
+            "--platform vm, or leave the setting out."
+        )
+
+
 async def share_folder(
-    running: Running, machine: Machine, fronts: Sequence[Machine], topology: Topology = events.TOPOLOGY
+    running: Running,
+    machine: Machine,
+    fronts: Sequence[Machine],
+    topology: Topology = events.TOPOLOGY,
+    settings: SettingsByProgram = NO_SETTINGS,
 ) -> dict[str, str]:
     """Fills the folder with what the topology has for it and mounts it on all fronts; where it is there, by machine.
-    File sets are kept, and read where they are, if all files are on this host.
+    File sets are kept, and read where they are, if all files are on this host. The settings are those of the server
+    that shares it over NFS.
     """
     is_on_host = machine.folder is not None and all(front.folder is not None for front in fronts)
     if topology.shared_file_sets and is_on_host:
@@ -63,9 +81,8 @@ async def share_folder(
         await wait_until_done(filling, "The shared folder")
     if machine.folder is not None and is_on_host:
         return {front.name: await front.mount(machine.folder / SHARED_FOLDER, SHARED_FOLDER) for front in fronts}
-    store = await start_service(
-        running, machine, get_service_kind(ServiceRole.STORE, NFS_SERVICE), build_site_on(machine)
-    )
+    site = replace(build_site_on(machine), settings=settings)
+    store = await start_service(running, machine, get_service_kind(ServiceRole.STORE, NFS_SERVICE), site)
     return {front.name: await front.mount(await route(front, machine, store.port), SHARED_FOLDER) for front in fronts}
 
 

@@ -31,7 +31,7 @@ from loadstone.testbed.context import open_testbed
 from loadstone.testbed.deploy import DeploymentChoices
 from loadstone.testbed.machines import PlannedMachine
 from loadstone.testbed.running import Running
-from loadstone.testbed.shared_folder import describe_way
+from loadstone.testbed.shared_folder import describe_way, refuse_nfs_settings
 from loadstone.testbed.start import build_site_on, start_service
 from loadstone.testbed.system import PlacedApplication, PlannedSystem, prepare_machines, start_system
 from loadstone.testbed.testbed import Testbed, TileUp
@@ -128,6 +128,9 @@ class PlacedTiles:
             needs = ServerNeeds(application.topology.need, self.tile.loads.injection_rate)
             untuned = replace(self.services, services=self._with_tuning(application))
             refuse_unfit_front(untuned, needs, application.topology)
+        if self.has_shared_folder:
+            infra, web = self.get_machine(1, Role.INFRA), self.get_machine(1, Role.WEB)
+            refuse_nfs_settings(self.services.settings, infra, web)
         check_tuning(self.services, [kind for role in Role for kind in self.list_kinds(role)])
         for number in range(1, self.tiles.count + 1):
             prepare_machines(plan_tile(self, number))

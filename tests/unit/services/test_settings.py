@@ -53,6 +53,15 @@ CHANGES = [
     ("webserver", "tomcat", "tomcat.threads=64", 'maxThreads="64"'),
     ("webserver", "embedded", "webserver.cache_bytes=1000", "--cache-bytes\n1000"),
     ("database", "postgresql", "postgresql.shared_buffers=1GB", "-c shared_buffers=1GB"),
+    ("mail", "dovecot", "dovecot.mail_fsync=never", "mail_fsync = never\n"),
+    ("mail", "dovecot", "dovecot.mailbox_format=maildir", "mail_location = maildir:/f/mail/%u\n"),
+    ("mail", "dovecot", "dovecot.processes=500", "  process_limit = 500\n"),
+    ("mail", "dovecot", "dovecot.login_processes=4", "  process_min_avail = 4\n"),
+    ("mail", "dovecot", "dovecot.memory_mib=512", "default_vsz_limit = 512 M\n"),
+    ("store", "nfs", "nfs.threads=32", "RPC_Ioq_ThrdMax = 32;"),
+    ("store", "nfs", "nfs.cached_entries=5000", "Entries_HWMark = 5000;"),
+    ("store", "nfs", "nfs.max_read_bytes=65536", "MaxRead = 65536;"),
+    ("store", "nfs", "nfs.max_write_bytes=65536", "MaxWrite = 65536;"),
     ("database", "mariadb", "mariadb.innodb_buffer_pool_size=1G", "--innodb-buffer-pool-size=1G"),
 ]
 
@@ -89,6 +98,12 @@ def test_a_setting_changes_the_tuned_values_too() -> None:
 def test_a_setting_that_cannot_hold_is_refused_with_what_can(setting: str, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         check_settings([NGINX_PHP], Tuning.DEFAULT, read_settings([setting]))
+
+
+def test_dovecot_keeps_no_more_login_processes_ready_than_it_may_have_processes() -> None:
+    dovecot = get_service_kind("mail", "dovecot")
+    with pytest.raises(UsageError, match=r"`login_processes` \(8\) must not exceed `processes` \(4\)"):
+        check_settings([dovecot], Tuning.DEFAULT, read_settings(["dovecot.processes=4", "dovecot.login_processes=8"]))
 
 
 def test_settings_that_hold_together_are_accepted_together() -> None:

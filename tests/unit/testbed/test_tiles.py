@@ -137,6 +137,17 @@ def test_settings_of_programs_reach_the_services_that_have_them() -> None:
         }
 
 
+def test_the_store_and_the_mail_server_of_virtual_machines_have_settings_too() -> None:
+    changes = {"nfs": {"threads": "8"}, "dovecot": {"mail_fsync": "optimized"}}
+    system = TilesSystem(TILE, 1, read_machine("platform=vm"), replace(REAL, settings=changes))
+    system.check_services()
+    for application in system.applications:
+        assert system.build_choices(1, application).settings == {
+            "nfs": {"threads": 8},
+            "dovecot": {"mail_fsync": "optimized"},
+        }
+
+
 @pytest.mark.parametrize(
     ("machine", "services", "error", "reason"),
     [
@@ -146,6 +157,8 @@ def test_settings_of_programs_reach_the_services_that_have_them() -> None:
         ("platform=vm", Reference(1, app="tomcat"), UsageError, "`tomcat` needs a separate database"),
         ("platform=vm", Reference(1, settings={"php": {"children": "7"}}), UsageError, "none of the chosen services"),
         ("platform=vm", replace(REAL, settings={"php": {"children": "0"}}), UsageError, "`children=0` is not valid"),
+        ("platform=container", replace(REAL, settings={"nfs": {"threads": "8"}}), UsageError, "`nfs` cannot be set"),
+        ("platform=vm", replace(REAL, settings={"dovecot": {"processes": "0"}}), UsageError, "`processes=0` is not"),
         ("platform=vm", Reference(1, ServiceChoices(tuning=Tuning.TUNED)), UsageError, "has tuned settings"),
     ],
 )

@@ -2,9 +2,13 @@
 
 import shlex
 
-from loadstone.model.service import ServiceRole
+from pydantic import Field
+
+from loadstone.model.reading import Section
+from loadstone.model.service import ServiceRole, Tuning
 from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.listening import render_wait
+from loadstone.services.settings import resolve_settings
 from loadstone.services.unprivileged import build_shell_command
 
 NFS_PROGRAM = "/usr/bin/ganesha.nfsd"
@@ -13,16 +17,44 @@ SHARED_FOLDER = "shared"
 NFS_CONFIGURATION, NFS_LOG = "ganesha.conf", "ganesha.log"
 MTAB = "[ -e /etc/mtab ] || ln -s ../proc/self/mounts /etc/mtab"
 """It finds file systems there; a small image has no such link."""
+NFS_NAME = "nfs"
+"""Of its settings."""
+NFS_TRANSFER_BYTES = 64 << 20
+"""Largest transfer that it allows."""
+
+
+class NfsSettings(Section):
+    """Settings of the NFS server nfs-ganesha."""
+
+    threads: int = Field(default=200, ge=1, le=131_072, description="threads for requests, at most")
+    cached_entries: int = Field(
+        default=100_000, ge=1, le=2**32 - 1, description="files and folders whose attributes are cached"
+    )
+    max_read_bytes: int = Field(
+        default=NFS_TRANSFER_BYTES, ge=4096, le=NFS_TRANSFER_BYTES, description="largest read of a request, bytes"
+    )
+    max_write_bytes: int = Field(
+        default=NFS_TRANSFER_BYTES, ge=4096, le=NFS_TRANSFER_BYTES, description="largest write of a request, bytes"
+    )
+
+
+NFS_SETTINGS = {tuning: NfsSettings() for tuning in Tuning}
+"""As distributed: ganesha-core-config(8), ganesha-cache-config(8), ganesha-export-config(8)."""
 
 
 def render_configuration(site: Site) -> str:
     """All that it remembers is below its folder; who mounts need not wait for the clients of an earlier life."""
+    settings = resolve_settings(site, NFS_NAME, NFS_SETTINGS)
     return f"""NFS_CORE_PARAM {{
     Protocols = 4;
     NFS_Port = {site.port};
     Bind_addr = {site.listen};
     Enable_NLM = false;
     Enable_RQUOTA = false;
+    RPC_Ioq_ThrdMax = {settings.threads};
+}}
+MDCACHE {{
+    Entries_HWMark = {settings.cached_entries};
 }}
 NFSV4 {{
     Graceless = true;
@@ -39,6 +71,8 @@ EXPORT {{
     SecType = sys;
     Protocols = 4;
     Transports = TCP;
+    MaxRead = {settings.max_read_bytes};
+    MaxWrite = {settings.max_write_bytes};
     FSAL {{ Name = VFS; }}
 }}
 """
@@ -68,5 +102,6 @@ KIND = ServiceKind(
     build_program,
     2049,
     shares_folder=True,
+    settings={NFS_NAME: NFS_SETTINGS},
     needs={NFS_PROGRAM: "nfs-ganesha", "/usr/lib/*/ganesha/libfsalvfs.so": "nfs-ganesha-vfs"},
 )
