@@ -5,7 +5,7 @@ From them follow what `--set` accepts, what a file's `[set]` holds, what is refu
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from loadstone.model.errors import UsageError
 from loadstone.model.reading import Section, from_settings, suggest
@@ -30,6 +30,27 @@ def check_settings(
     """
     known = {program: usual for kind in kinds for program, usual in kind.settings.items()}
     return {program: _checked(program, known, tuning, values) for program, values in changes.items() if values}
+
+
+@runtime_checkable
+class MemoryBound(Protocol):
+    """Settings that need memory of their machine."""
+
+    @property
+    def least_memory_mib(self) -> int:
+        """Least memory of the machine, MiB; 0 where the program fits any."""
+
+
+def compute_least_memory_mib(kind: ServiceKind, tuning: Tuning, changes: Mapping[str, Mapping[str, object]]) -> int:
+    """Returns the memory that the settings of a service need, MiB, with what the user changed; 0 where they need no
+    certain amount. Raises UsageError for a setting that is not valid.
+    """
+    chosen = tuning if tuning in kind.list_tunings() else Tuning.DEFAULT
+    settings = (
+        from_settings(type(usual[chosen]), f"`{program}` program", {**dict(usual[chosen]), **changes.get(program, {})})
+        for program, usual in kind.settings.items()
+    )
+    return max((each.least_memory_mib for each in settings if isinstance(each, MemoryBound)), default=0)
 
 
 def _checked(

@@ -85,6 +85,10 @@ EMBEDDED_JARS = TomcatForm(
 """The jars for programs that have it within themselves, and such a program."""
 
 
+JAVA_BESIDE_HEAP_MIB = 256
+"""Allowance for classes, compiled code, stacks and buffers of a Java server beside its heap, MiB."""
+
+
 class TomcatSettings(Section):
     """Settings of Tomcat and of its Java machine."""
 
@@ -103,6 +107,11 @@ class TomcatSettings(Section):
     cache_ms: int = Field(ge=0, description="milliseconds after which a cached file is looked at again")
     recompiles: bool = Field(description="whether pages are compiled again when their sources change")
     access_log: bool = Field(description="whether each request is logged")
+
+    @property
+    def least_memory_mib(self) -> int:
+        """Memory that a machine needs for the heap and what Java has beside it, MiB; 0 where Java sizes the heap."""
+        return self.heap_mib + JAVA_BESIDE_HEAP_MIB if self.heap_mib else 0
 
     def list_options(self, processors: int) -> list[str]:
         """Options of the Java machine on so many processors."""

@@ -27,6 +27,7 @@ from loadstone.services.registry import (
     get_service_kind,
     refuse_unfit_front,
 )
+from loadstone.services.settings import compute_least_memory_mib
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.deploy import DeploymentChoices
 from loadstone.testbed.machines import PlannedMachine
@@ -81,7 +82,12 @@ class PlacedTiles:
             return machine
         size, packaged = self.tile.get_size(role, number), self._list_packaged(machine, role)
         sizes: dict[str, object] = dict(size)
-        sizes["memory"] = max([size.memory, *(max(kind.memory_mib, INSTALLED_MIB) for kind in packaged)])
+        sizes["memory"] = max(
+            size.memory,
+            self._least_memory_mib(role),
+            INSTALLED_MIB if packaged else 0,
+            *(kind.memory_mib for kind in self.list_kinds(role)),
+        )
         if has_setting(machine, "disk") and machine.image == MINIMAL:
             installed_mib = INSTALLED_DISK_MIB if packaged and size.disk else 0
             sizes["disk"] = (size.disk or 0) + self._files_mib(role) + installed_mib
@@ -103,6 +109,24 @@ class PlacedTiles:
         if not get_platform_kind(machine.platform).installs or machine.image != MINIMAL:
             return []
         return [kind for kind in self.list_kinds(role) if kind.needs]
+
+    def _least_memory_mib(self, role: Role) -> int:
+        """Returns the memory that the settings of a role's services need, MiB; 0 where they need no certain amount."""
+        services = self.services
+        kinds = self.list_kinds(role)
+        return max(
+            compute_least_memory_mib(kind, services.services.tuning or Tuning.DEFAULT, services.settings)
+            for kind in kinds
+        )
+
+    def _check_memory(self, number: int, role: Role) -> None:
+        """Raises UsageError for a machine whose declared memory is too small for its services."""
+        machine, least_mib = self.get_machine(number, role), self._least_memory_mib(role)
+        if has_setting(machine, "memory") and machine.memory < least_mib:
+            raise UsageError(
+                f"The settings of the role {role} need {least_mib} MiB, but its machine in tile {number} has "
+                f"{machine.memory} MiB. Use `--machine {role}.memory={least_mib}`, or settings that need less."
+            )
 
     def list_kinds(self, role: Role) -> list[ServiceKind]:
         """Returns the services on the machine of a role. Raises UsageError."""
@@ -132,6 +156,8 @@ class PlacedTiles:
             infra, web = self.get_machine(1, Role.INFRA), self.get_machine(1, Role.WEB)
             refuse_nfs_settings(self.services.settings, infra, web)
         check_tuning(self.services, [kind for role in Role for kind in self.list_kinds(role)])
+        for number, role in product(range(1, self.tiles.count + 1), Role):
+            self._check_memory(number, role)
         for number in range(1, self.tiles.count + 1):
             prepare_machines(plan_tile(self, number))
 

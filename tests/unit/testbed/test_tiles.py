@@ -148,6 +148,17 @@ def test_the_store_and_the_mail_server_of_virtual_machines_have_settings_too() -
         }
 
 
+@pytest.mark.parametrize("platform", ["vm", "container"])
+def test_a_machine_has_the_memory_that_its_programs_need_or_is_refused(platform: str) -> None:
+    machine = read_machine(f"platform={platform}")
+    assert TilesSystem(TILE, 1, machine, REAL).get_machine(1, Role.APP).memory == 1024
+    large = replace(REAL, settings={"tomcat": {"heap_mib": "2048"}})
+    assert TilesSystem(TILE, 1, machine, large).get_machine(1, Role.APP).memory == 2048 + 256
+    small = TilesSystem(TILE, 1, machine, REAL, machine_roles={"app": {"memory": "500"}})
+    with pytest.raises(UsageError, match=r"role app need 556 MiB.* tile 1 has 500 MiB.*--machine app.memory=556"):
+        small.check_services()
+
+
 @pytest.mark.parametrize(
     ("machine", "services", "error", "reason"),
     [
