@@ -145,12 +145,14 @@ def test_a_killed_keeper_costs_no_answer_and_the_next_command_takes_over(pair: P
             wait_for(lambda: is_whole_elsewhere(json.loads(pair("status", name, "--json").stdout), first))
             assert "stood still" in "".join(astuple(pair("move", name))[1:])
             answered(writer)
+            processes = [side["pid"] for side in sides_of(json.loads(pair("status", name, "--json").stdout))]
         finally:
             writer.end()
             writing.result(WAIT_S)
             ended = pair("end", name)
         assert (writer.errors, writer.lost, writer.repeated) == ([], 0, 0)
         assert ended.code == 0
+        assert not any(map(psutil.pid_exists, processes)), "it had not ended when the command said so"
         assert pair("list").stdout == ""
         assert pair("status", name).code == 2
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +17,7 @@ from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.fault import FaultKind
 from loadstone.platforms.pair import control
 from loadstone.platforms.pair.disk import MOST_LEASE_MIN, Disks, Reads
+from loadstone.platforms.pair.ending import wait_until_gone
 from loadstone.platforms.pair.fitness import FitnessFinding, examine_host, explain_refusal
 from loadstone.platforms.pair.sizing import MEASURED_MBIT_PER_S, compute_log_bandwidth
 from loadstone.platforms.registry import read_machine
@@ -27,8 +27,6 @@ LIMITS = (
     "A pair has one virtual processor, emulated, with instructions counted; one network, one disk. VMware holds "
     "patents on parts of this method. Limits: docs/explain/pairs.md."
 )
-PAIR_END_TIMEOUT_S = 60.0
-PAIR_END_POLL_INTERVAL_S = 0.05
 LEASE_MIN = 10
 """Usual lease of a pair whose keeper was killed."""
 PAIR_MEMORY_MIB = 192
@@ -151,11 +149,9 @@ def keep(
 
 @app.command("end")
 def end(name: PairArgument) -> Exit:
-    """End a pair, and the process that keeps it."""
+    """End a pair and the process that keeps it, and wait until nothing of it is left."""
     _ask(name, "end")
-    until = time.monotonic() + PAIR_END_TIMEOUT_S
-    while control.record_of(name) is not None and time.monotonic() < until:
-        time.sleep(PAIR_END_POLL_INTERVAL_S)
+    wait_until_gone(name)
     return Exit.PASS
 
 

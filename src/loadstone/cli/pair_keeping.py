@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.table import Table
 
 from loadstone.cli.screen import out, say, warn
+from loadstone.fleet.open import OpenFleet
 from loadstone.fleet.pairs.takeover import PairEndedError, adopt_spread_pair
 from loadstone.model.errors import PlatformError
 from loadstone.model.fleet import FleetSpec
@@ -20,6 +21,7 @@ from loadstone.platforms.kind import get_own_settings
 from loadstone.platforms.maker import open_maker
 from loadstone.platforms.pair import control
 from loadstone.platforms.pair.disk import LEASE_UNIT_S, PairSettings
+from loadstone.platforms.pair.ending import forget_when_gone
 from loadstone.platforms.pair.keeper import Keeper
 from loadstone.platforms.pair.local import adopt_pair
 from loadstone.platforms.pair.machine import PairMachine
@@ -38,7 +40,8 @@ async def create_pair(name: str, wanted: MachineSpec, serve: str, hosts: FleetSp
     """A pair with a service, on this host or over hosts, until a signal or a command ends it. Raises PlatformError."""
     over = _set_on_signal()
     logs = control.create_logs(name)
-    try:
+    fleet: OpenFleet | None = None
+    with forget_when_gone(name, lambda: fleet.unreleased if fleet is not None else {}):
         async with open_fleet_for(hosts, logs) as fleet, open_testbed(logs, fleet) as base:
             machine = await base.start_machine(name, wanted, (PUBLIC,))
             if not isinstance(machine, PairMachine):
@@ -55,8 +58,6 @@ async def create_pair(name: str, wanted: MachineSpec, serve: str, hosts: FleetSp
             record = record.model_copy(update={"serves": f"{serve} at {target.http}"})
             control.remember(record)
             await _keep(Keeper(StatusWatch(machine), record, over), is_background=False)
-    finally:
-        control.forget(name)
 
 
 async def _command(machine: PairMachine, serve: str) -> list[str]:
@@ -88,13 +89,11 @@ async def take_over(record: PairRecord, is_background: bool) -> None:
             record.name, FleetSpec.model_validate(record.fleet), record.logs, is_background, record
         )
     over = _set_on_signal()
-    async with adopt_pair(record) as machine:
-        try:
+    with contextlib.ExitStack() as conclusion:
+        async with adopt_pair(record) as machine:
+            conclusion.enter_context(forget_when_gone(record.name))
             async with machine.keep_running():
                 await _keep(Keeper(StatusWatch(machine), record, over), is_background)
-        finally:
-            await machine.end_sides()
-            control.forget(record.name)
 
 
 async def take_over_hosts(
@@ -102,19 +101,18 @@ async def take_over_hosts(
 ) -> None:
     """Keeps a pair over hosts that runs already until it is to end. Raises PlatformError where it has ended."""
     over = _set_on_signal()
-    async with open_fleet_for(hosts, logs) as fleet, open_maker(logs) as here, _forget_if_ended(name):
-        assert fleet is not None
-        async with adopt_spread_pair(fleet, name, here) as machine:
-            if record is None:
-                record = _describe(machine, machine.context.spec, logs, hosts)
-                record = record.model_copy(update={"serves": f"at {machine.address}"})
-                control.remember(record)
-            machine.may_be_kept = record.may_be_kept
-            try:
+    with contextlib.ExitStack() as conclusion:
+        async with open_fleet_for(hosts, logs) as fleet, open_maker(logs) as here, _forget_if_ended(name):
+            assert fleet is not None
+            async with adopt_spread_pair(fleet, name, here) as machine:
+                unreleased = fleet.unreleased
+                conclusion.enter_context(forget_when_gone(name, lambda: unreleased))
+                if record is None:
+                    record = _describe(machine, machine.context.spec, logs, hosts)
+                    record = record.model_copy(update={"serves": f"at {machine.address}"})
+                    control.remember(record)
+                machine.may_be_kept = record.may_be_kept
                 await _keep(Keeper(StatusWatch(machine), record, over), is_background)
-            finally:
-                await machine.end_sides()
-                control.forget(name)
 
 
 @contextlib.asynccontextmanager

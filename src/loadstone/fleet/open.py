@@ -59,6 +59,8 @@ class OpenFleet:
     """Number of pairs with a side on a host."""
     leading: set[str] = field(default_factory=set)
     """Hosts to whose machines all others know a way."""
+    unreleased: dict[str, str] = field(default_factory=dict)
+    """Hosts that could not be released at the end, with the reason: what ran there may still run."""
 
     @property
     def driver_hosts(self) -> tuple[str, ...]:
@@ -262,7 +264,7 @@ async def open_fleet(spec: FleetSpec, engine: Fleet, logs: Path) -> AsyncIterato
             await fleet.collect()
         finally:
             await end_tasks(beating)
-            await asyncio.gather(*(_give(host) for host in hosts.values()))
+            await asyncio.gather(*(_give(host, fleet.unreleased) for host in hosts.values()))
     finally:
         await engine.release()
 
@@ -290,6 +292,8 @@ def _room(host: FleetHost) -> Room:
     return Room(int(host.facts["cores"]), host.spec.memory or int(host.facts["memory_mib"]))
 
 
-async def _give(host: FleetHost) -> None:
-    with contextlib.suppress(FleetError):
+async def _give(host: FleetHost, unreleased: dict[str, str]) -> None:
+    try:
         await host.ask(ReleaseHost())
+    except FleetError as error:
+        unreleased[host.name] = str(error)

@@ -105,7 +105,7 @@ def state_of(name: str) -> PairState:
 def state_of_unkept(name: str) -> PairState:
     """Whether a pair lives that no other process keeps. Only its hosts know that of a pair over hosts."""
     record = record_of(name)
-    lives = record is not None and (record.fleet is not None or is_locked(record.folder))
+    lives = record is not None and (is_locked(record.folder) if record.fleet is None else not record.failed_end)
     return PairState.WITHOUT_KEEPER if lives else PairState.ENDED
 
 

@@ -19,7 +19,7 @@ from loadstone.platforms.pair.disk import PairDisk, PairSettings
 from loadstone.platforms.pair.fitness import may_lock_memory
 from loadstone.platforms.pair.local_side import PairSide
 from loadstone.platforms.pair.machine import PairMachine, run_until_stopped
-from loadstone.platforms.pair.record import PairRecord, SideRecord, read_number, read_sides
+from loadstone.platforms.pair.record import PairRecord, SideRecord, locate_sides, read_number, read_sides
 from loadstone.platforms.pair.side import Side
 from loadstone.platforms.registry import describe_machine, read_machine
 from loadstone.platforms.vm.command import Layout, Sockets
@@ -37,7 +37,7 @@ class LocalSides:
     @property
     def folder(self) -> Path:
         """Their files."""
-        return self.context.journal.folder / f"{self.context.name}-pair"
+        return locate_sides(self.context.journal.folder, self.context.name)
 
     @property
     def store(self) -> Path:
@@ -118,9 +118,11 @@ async def adopt_pair(record: PairRecord) -> AsyncIterator[PairMachine]:
         try:
             yield machine
         finally:
-            await machine.agent.close()
-            await machine.end_sides()
-            await asyncio.to_thread(undo, record.folder)
+            try:
+                await machine.agent.close()
+                await machine.end_sides()
+            finally:
+                await asyncio.to_thread(undo, record.folder)
 
 
 async def _adopted(local: LocalSides, guest: Layout) -> PairMachine:

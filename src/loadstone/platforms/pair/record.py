@@ -63,6 +63,8 @@ class PairRecord(PairDocument):
     """The fleet as it is declared, whose hosts have the sides; None where this host has both."""
     may_be_kept: bool = True
     """Whether a secondary is made whenever there is none."""
+    failed_end: str = ""
+    """What was left when it was ended, with the reason and the remedy; empty for a pair that was not ended."""
 
 
 def read_pair(path: Path) -> PairRecord | None:
@@ -82,6 +84,11 @@ def read_sides(folder: Path) -> list[SideRecord]:
         except (OSError, ValidationError):
             continue  # of a side that is just ended
     return sorted(sides, key=lambda side: (read_number(side.name), side.name))
+
+
+def locate_sides(above: Path, pair: str) -> Path:
+    """Returns the folder of the sides of a pair of this host, below that of a journal."""
+    return above / f"{pair}-pair"
 
 
 def read_number(side: str) -> int:
