@@ -1,5 +1,6 @@
 """Which process a number is of: numbers are given anew, and the clock may be set, so neither tells alone."""
 
+import contextlib
 from pathlib import Path
 
 import psutil
@@ -26,7 +27,9 @@ def read_boot_id() -> str:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:  # sandboxes hide it
-        return str(int(psutil.boot_time()))
+        with contextlib.suppress(OSError, ValueError, RuntimeError):  # and /proc/stat
+            return str(int(psutil.boot_time()))
+    return "unknown"
 
 
 def is_still(pid: int, start: str) -> bool:

@@ -86,7 +86,9 @@ def list_measured_machines(samples: Sequence[Sample]) -> list[str]:
 
 def _view(sides: Sequence[Sample | InsideView]) -> dict[str, float]:
     usage: dict[str, float | None] = {
-        f"{group}_cores": _mean(sum(side.cpu_cores.get(mode) or 0 for mode in modes) for side in sides)
+        f"{group}_cores": _mean(
+            sum(side.cpu_cores.get(mode) or 0 for mode in modes) if side.cpu_cores else None for side in sides
+        )
         for group, modes in CPU_GROUPS.items()
     }
     for name in ("used", "active", "inactive"):

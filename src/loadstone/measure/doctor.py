@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from loadstone.measure.masked import NOT_SHOWN
 from loadstone.measure.quota import read_cpu_quota
 
 LEAST_FILES = 65_536
@@ -60,7 +61,7 @@ def examine(results: Path) -> tuple[Advice, ...]:
 def _examined(matter: str, examine_matter: Callable[[], Advice]) -> Advice:
     try:
         return examine_matter()
-    except (OSError, ValueError, KeyError, IndexError, psutil.Error) as error:
+    except NOT_SHOWN as error:
         remedy = f"This system does not show it ({type(error).__name__}), as sandboxes do. Check it manually."
         return Advice(matter, DoctorFinding.WARNING, "not known here", remedy)
 

@@ -12,17 +12,18 @@ import psutil
 from loadstone import __version__
 from loadstone.host import launch
 from loadstone.measure.hardware import read_hardware, read_text_if_any
+from loadstone.measure.masked import read_shown
 from loadstone.model.records.manifest import HostFacts
 
 
 def read_host_facts() -> HostFacts:
     """Returns the facts of this machine that a reader of results needs. Values that cannot be read are None."""
-    memory = psutil.virtual_memory()
+    memory = read_shown(psutil.virtual_memory)
     return HostFacts(
         cpu_model=_cpu_model(),
-        cores=psutil.cpu_count(logical=True),
+        cores=read_shown(psutil.cpu_count),
         cores_usable=len(os.sched_getaffinity(0)),
-        memory_bytes=memory.total,
+        memory_bytes=memory.total if memory else None,
         kernel=platform.release(),
         distribution=_distribution(),
         architecture=platform.machine(),
@@ -31,7 +32,7 @@ def read_host_facts() -> HostFacts:
         mitigations=_mitigations(),
         cgroup_limits=_cgroup_limits(),
         virtualization=_virtualization(),
-        load_average=tuple(os.getloadavg()),
+        load_average=tuple(read_shown(os.getloadavg) or ()),
         hardware=read_hardware(),
     )
 
@@ -76,6 +77,8 @@ def _cgroup_limits() -> dict[str, str]:
     """Limits of this process's own control group, version 2 or 1."""
     sizes: dict[str, str] = {}
     for line in (_text("/proc/self/cgroup") or "").splitlines():
+        if line.count(":") < 2:
+            continue
         _, controllers, path = line.split(":", 2)
         for controller in controllers.split(",") if controllers else ["unified"]:
             for name in ("cpu.max", "memory.max", "cpu.cfs_quota_us", "memory.limit_in_bytes", "cpuset.cpus"):

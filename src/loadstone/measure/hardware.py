@@ -12,6 +12,7 @@ import psutil
 from loadstone.host import launch
 from loadstone.host.identity import read_boot_id
 from loadstone.host.runtime import make_private_folder
+from loadstone.measure.masked import read_shown
 from loadstone.model.errors import PlatformError
 
 KERNEL_SETTINGS = (
@@ -165,7 +166,7 @@ def _disks(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _file_systems() -> Iterator[tuple[str, str]]:
-    for partition in psutil.disk_partitions(all=False):
+    for partition in read_shown(psutil.disk_partitions) or ():
         yield partition.mountpoint, f"{partition.fstype} on {partition.device}, {partition.opts}"
 
 

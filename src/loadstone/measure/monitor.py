@@ -15,6 +15,7 @@ import psutil
 
 from loadstone.measure.groups import CpuGroup, group_of
 from loadstone.measure.machine import Gauge, compute_views, read_gauge
+from loadstone.measure.masked import read_shown
 from loadstone.measure.rates import compute_cpu_cores, compute_disk_rates, compute_network_rates, compute_rates
 from loadstone.measure.station import Meter, compute_station_usage
 from loadstone.measure.status import StatusReader, compute_status_figures
@@ -103,36 +104,40 @@ def find_listeners(ports: Sequence[int]) -> tuple[int, ...]:
 
 def _counters(roles: Mapping[str, int], also: Sequence[int] = ()) -> Json:
     """Everything that only grows, and what simply is, at this moment."""
-    disk = psutil.disk_io_counters()
-    network = psutil.net_io_counters()
     trees = {role: _members(pid) for role, pid in roles.items()}
     groups = _own_groups(roles)
     return {
         "unix_s": time.time(),
         "at": time.monotonic(),
         "cpu": _host_cpu(os.sched_getaffinity(0)),
-        "memory": psutil.virtual_memory()._asdict(),
-        "swap": psutil.swap_memory()._asdict(),
-        "disk": disk._asdict() if disk else {},
-        "network": network._asdict() if network else {},
+        "memory": _read_fields(psutil.virtual_memory),
+        "swap": _read_fields(psutil.swap_memory),
+        "disk": _read_fields(psutil.disk_io_counters),
+        "network": _read_fields(psutil.net_io_counters),
         "tcp_pressure_ms": _tcp_pressure_ms(),
         "trees": {role: _sum(members, groups.get(role)) for role, members in trees.items()},
         "ours": _cpu_seconds(
             [
                 *(tree for role, tree in trees.items() if role not in groups),
                 *(_members(pid) for pid in also),
-                [psutil.Process()],
+                _find_processes(os.getpid()),
             ]
         )
         | {role: sum(group.read_seconds() or ()) for role, group in groups.items()},
     }
 
 
+def _read_fields(read: Callable[[], Any]) -> Json:
+    """Fields of a figure of the host by name; none where this system does not show it."""
+    figure = read_shown(read)
+    return figure._asdict() if figure else {}
+
+
 def _host_cpu(cores: Iterable[int]) -> Json:
     """CPU seconds by mode of the cores that this run may use: what others have is no matter of it."""
-    each = psutil.cpu_times(percpu=True)
+    each = read_shown(partial(psutil.cpu_times, percpu=True)) or []
     used = [each[core]._asdict() for core in cores if core < len(each)]
-    return {mode: sum(times[mode] for times in used) for mode in used[0]}
+    return {mode: sum(times[mode] for times in used) for mode in (used[0] if used else ())}
 
 
 def _tcp_pressure_ms() -> int | None:
@@ -146,11 +151,14 @@ def _tcp_pressure_ms() -> int | None:
 
 def _members(pid: int) -> list[psutil.Process]:
     """A process and all below it; none when it is gone."""
-    try:
-        root = psutil.Process(pid)
-        return [root, *root.children(recursive=True)]
-    except psutil.Error:
-        return []
+    family = read_shown(lambda: [root := psutil.Process(pid), *root.children(recursive=True)])
+    return family or _find_processes(pid)
+
+
+def _find_processes(pid: int) -> list[psutil.Process]:
+    """A process by its number; none when it is gone, or when this system does not show when it booted."""
+    process = read_shown(partial(psutil.Process, pid))
+    return [] if process is None else [process]
 
 
 def read_tree_cpu_s(pid: int) -> float:

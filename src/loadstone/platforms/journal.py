@@ -165,16 +165,21 @@ def _entries(journal: Path) -> list[Json]:
 def _end_process(entry: Json) -> str:
     """Machines and services end by themselves when nobody talks to them any more; what does not is killed."""
     ended = f"{entry['what']} (already ended)"
+    if not is_still(entry["pid"], entry["start"]):
+        return ended
+    family: list[psutil.Process] = []
     try:
         process = psutil.Process(entry["pid"])
-        if not is_still(entry["pid"], entry["start"]) or process.status() == psutil.STATUS_ZOMBIE:
+        if process.status() == psutil.STATUS_ZOMBIE:
             return ended
         family = [process, *process.children(recursive=True)]
     except psutil.Error:
         return ended
-    for member in family:
-        with contextlib.suppress(psutil.Error, OSError):
-            os.kill(member.pid, signal.SIGKILL)  # psutil would compare start times by the clock
+    except RuntimeError:  # a sandbox hides /proc/stat, without which psutil knows no process
+        pass
+    for number in [member.pid for member in family] or [entry["pid"]]:
+        with contextlib.suppress(OSError):
+            os.kill(number, signal.SIGKILL)  # psutil would compare start times by the clock
     psutil.wait_procs(family, GONE_S)
     return f"{entry['what']} (process {entry['pid']})"
 

@@ -1,13 +1,19 @@
 """What would spoil a measurement, on systems that show it and on those that do not."""
 
+import asyncio
+import os
 from pathlib import Path
 
+import psutil
 import pytest
 
 from loadstone.cli.doctor import format_advice
 from loadstone.measure import doctor
 from loadstone.measure.doctor import Advice, DoctorFinding, examine
+from loadstone.measure.facts import read_host_facts
+from loadstone.measure.monitor import Monitor
 from loadstone.measure.quota import CpuQuota, read_cpu_quota
+from loadstone.model.records.sample import Sample
 
 
 def group(root: Path, membership: str, files: dict[str, str]) -> CpuQuota | None:
@@ -66,6 +72,34 @@ def test_what_a_system_does_not_show_is_not_known_and_stops_nothing(
     for matter in ("source ports", "accept queue", "frequency governor", "clock source"):
         assert (found[matter].finding, found[matter].figure) == (DoctorFinding.WARNING, "not known here")
     assert found["CPU quota"].figure == "none"
+
+
+def raise_as_psutil(*_: object, **__: object) -> object:
+    """What psutil does where a masked file of /proc is empty."""
+    raise RuntimeError("line 'btime' not found in /proc/stat")
+
+
+def test_masked_files_of_the_kernel_stop_neither_facts_nor_samples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("virtual_memory", "swap_memory", "disk_io_counters", "net_io_counters", "cpu_times", "Process"):
+        monkeypatch.setattr(psutil, name, raise_as_psutil)
+    for name in ("cpu_count", "disk_partitions"):
+        monkeypatch.setattr(psutil, name, raise_as_psutil)
+    facts = read_host_facts()
+    assert (facts.memory_bytes, facts.cores) == (None, None)
+    assert facts.cores_usable
+    samples: list[Sample] = []
+
+    async def watch() -> None:
+        monitoring = asyncio.create_task(Monitor(lambda: {"driver": os.getpid()}, samples.append).run())
+        while not samples and not monitoring.done():
+            await asyncio.sleep(0.05)
+        monitoring.cancel()
+
+    asyncio.run(asyncio.wait_for(watch(), 60))
+    assert samples[0].cpu_cores == {} and samples[0].trees == {"driver": None}
+    assert {advice.matter: advice.figure for advice in examine(tmp_path)}["free memory"] == "not known here"
 
 
 def test_a_narrow_terminal_breaks_no_word_of_a_remedy() -> None:

@@ -6,10 +6,9 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import psutil
-
 from loadstone.host import locks
 from loadstone.host.cache import compute_digest
+from loadstone.host.identity import read_boot_id
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MachineSpec
 from loadstone.platforms.contract import MachineContext
@@ -78,14 +77,7 @@ def find_accelerator_file() -> Path:
     """Returns the file of the last probe's answer. Its name has all that the answer depends on, so that a module which
     is loaded later leads to another probe.
     """
-    return find_runtime_folder() / f"accelerator-{compute_digest(_boot().encode(), _kvm_state().encode())}.json"
-
-
-def _boot() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:  # sandboxes hide it
-        return str(int(psutil.boot_time()))
+    return find_runtime_folder() / f"accelerator-{compute_digest(read_boot_id().encode(), _kvm_state().encode())}.json"
 
 
 def _kvm_state() -> str:
