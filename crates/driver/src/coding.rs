@@ -40,7 +40,7 @@ pub struct Codings {
 }
 
 impl Codings {
-    /// Adds those that a field Content-Encoding names.
+    /// Adds those that a field names.
     pub fn add(&mut self, value: &[u8]) {
         for name in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
             let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
@@ -53,6 +53,17 @@ impl Codings {
                 () => self.has_unknown = true,
             }
         }
+    }
+
+    /// Adds those of a transfer, which were applied last. Unknown ones are passed over.
+    pub fn cover(&mut self, transfer: &Codings) {
+        if transfer.applied.is_empty() || transfer.has_unknown {
+            return;
+        }
+        if take(&mut self.has_unknown) {
+            self.applied.clear();
+        }
+        self.applied.extend(&transfer.applied);
     }
 
     /// Decodes a body that has them; None where the body is taken as it is.

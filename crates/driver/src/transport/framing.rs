@@ -37,15 +37,6 @@ pub fn declared_length(value: &[u8]) -> Option<u64> {
     lengths.all(|length| length == Some(first)).then_some(first)
 }
 
-/// Whether a transfer coding changes nothing (RFC 2616, section 3.6).
-pub fn is_identity(value: &[u8]) -> bool {
-    value.split(|&byte| byte == b',').all(|part| matches!(part.trim_ascii(), b"") || is_named_identity(part))
-}
-
-fn is_named_identity(part: &[u8]) -> bool {
-    part.trim_ascii().eq_ignore_ascii_case(b"identity")
-}
-
 /// Whether a list of tokens has this one.
 pub fn contains_token(value: &[u8], token: &[u8]) -> bool {
     value.split(|&byte| byte == b',').any(|part| part.trim_ascii().eq_ignore_ascii_case(token))

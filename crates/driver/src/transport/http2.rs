@@ -213,7 +213,9 @@ fn named(error: &h2::Error) -> Failure {
     let fault = match error.reason() {
         Some(Reason::REFUSED_STREAM) => Fault::Refused,
         Some(Reason::NO_ERROR) => Fault::ClosedEarly,
+        Some(Reason::ENHANCE_YOUR_CALM) if error.is_remote() => Fault::Refused,
         Some(Reason::CANCEL | Reason::INTERNAL_ERROR) => Fault::Reset,
+        Some(_) if error.is_remote() => Fault::Reset,
         Some(_) => Fault::Malformed,
         None => Fault::Reset,
     };

@@ -8,6 +8,7 @@ pub mod echo;
 mod exchange;
 mod failure;
 mod framing;
+mod head;
 pub mod http1;
 pub mod http2;
 pub mod reader;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use loadstone_record::Fault;
 
 use super::failure::Failure;
-use super::framing::{contains_token, declared_length, is_identity, step, Chunk, Framing};
+use super::framing::{contains_token, declared_length, step, Chunk, Framing};
+use super::head::{as_browsers_read, is_line_end, mend_head};
 use super::stream::Stream;
 use crate::client::cookies::{Jar, Origin};
 use crate::coding::Codings;
@@ -65,6 +66,8 @@ pub struct Reader {
     pub last_modified: Option<String>,
     /// How the body is coded.
     pub codings: Codings,
+    /// How the body was coded for its transfer, but for chunks (RFC 9112, section 6.1).
+    transfer: Codings,
     /// Charset of the body, where the head names one.
     pub charset: Option<&'static encoding_rs::Encoding>,
     /// Whether it sets a cookie.
@@ -99,6 +102,7 @@ impl Default for Reader {
             location: None,
             last_modified: None,
             codings: Codings::default(),
+            transfer: Codings::default(),
             charset: None,
             sets_cookie: false,
             wanted: None,
@@ -166,7 +170,7 @@ impl Reader {
             self.partial = whole;
         }
         if self.partial.len() >= MOST_HEAD_BYTES {
-            return Err(Failure::new(Fault::HeadTooLarge, format!("head of over {MOST_HEAD_BYTES} bytes")));
+            return Err(head_too_large());
         }
         Ok(State::Unfinished)
     }
@@ -231,7 +235,15 @@ impl Reader {
         Ok(used)
     }
 
+    /// Reads a head; what browsers read otherwise than the grammar is mended first.
     fn take_head(&mut self, data: &[u8], cookies: &mut Cookies<'_>) -> Result<Option<usize>, Failure> {
+        self.parse_head(data, cookies).or_else(|failure| match mend_head(data) {
+            Some(text) if failure.fault == Fault::Malformed => self.parse_head(&text, cookies),
+            _ => Err(failure),
+        })
+    }
+
+    fn parse_head(&mut self, data: &[u8], cookies: &mut Cookies<'_>) -> Result<Option<usize>, Failure> {
         let mut fields = [const { std::mem::MaybeUninit::uninit() }; MOST_FIELDS];
         let mut response = httparse::Response::new(&mut []);
         let mut parsed = as_browsers_read().parse_response_with_uninit_headers(&mut response, data, &mut fields);
@@ -245,6 +257,9 @@ impl Reader {
         let httparse::Status::Complete(length) = status else {
             return Ok(None);
         };
+        if length > MOST_HEAD_BYTES {
+            return Err(head_too_large());
+        }
         self.status = response.code.unwrap_or(0);
         if matches!(self.status, 100..=199) {
             return Ok(Some(length));
@@ -257,6 +272,7 @@ impl Reader {
             self.read_field(field, cookies)?;
         }
         self.keep_alive &= !self.is_framed_twice;
+        self.codings.cover(&self.transfer);
         if self.body == Body::Never || matches!(self.status, 204 | 304) {
             // Servers that announce chunks behind a 204 may send their end, now or later (RFC 9110, section 15.3.5).
             self.keep_alive &= self.status != 204 || !matches!(self.framing, Framing::Chunked(_));
@@ -282,11 +298,7 @@ impl Reader {
                     Framing::Length(_) => {}
                 }
             }
-            17 if is("transfer-encoding") && !is_identity(field.value) => {
-                // Chunks overrule a length, and the connection is not used again (RFC 9112, section 6.3).
-                self.is_framed_twice |= matches!(self.framing, Framing::Length(_));
-                self.framing = Framing::Chunked(Chunk::Size(0, false));
-            }
+            17 if is("transfer-encoding") => field.value.split(|&byte| byte == b',').for_each(|part| self.transfer(part)),
             10 if is("connection") => {
                 self.keep_alive = match self.keep_alive {
                     true => !contains_token(field.value, b"close"),
@@ -296,6 +308,17 @@ impl Reader {
             _ => self.keep_field(field.name, field.value, cookies),
         }
         Ok(())
+    }
+
+    /// Takes in one transfer coding, with or without parameters.
+    fn transfer(&mut self, coding: &[u8]) {
+        let name = coding.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
+        if !name.eq_ignore_ascii_case(b"chunked") {
+            return self.transfer.add(name);
+        }
+        // Chunks overrule a length, and the connection is not used again (RFC 9112, section 6.3).
+        self.is_framed_twice |= matches!(self.framing, Framing::Length(_));
+        self.framing = Framing::Chunked(Chunk::Size(0, false));
     }
 
     /// Keeps what a user needs of a field, whatever the version spoken.
@@ -360,22 +383,8 @@ impl Reader {
     }
 }
 
-/// Whether bytes are line ends alone, which old servers send behind a body: nobody takes them for an answer, but as in a
-/// browser the connection is not used again.
-fn is_line_end(behind: &[u8]) -> bool {
-    behind.iter().all(|byte| matches!(byte, b'\r' | b'\n'))
-}
-
-/// Heads as servers write them and browsers read them: blanks before a colon, folded lines, lines without a colon.
-fn as_browsers_read() -> httparse::ParserConfig {
-    let mut config = httparse::ParserConfig::default();
-    config
-        .allow_spaces_after_header_name_in_responses(true)
-        .allow_obsolete_multiline_headers_in_responses(true)
-        .allow_multiple_spaces_in_response_status_delimiters(true)
-        .allow_space_before_first_header_name(true)
-        .ignore_invalid_headers_in_responses(true);
-    config
+fn head_too_large() -> Failure {
+    Failure::new(Fault::HeadTooLarge, format!("head of over {MOST_HEAD_BYTES} bytes"))
 }
 
 #[cfg(test)]

@@ -85,6 +85,7 @@ fn heads_are_read_as_browsers_read_them() {
         "Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nab",
         "this is no field\r\nContent-Length: 2\r\n\r\nab",
         "X-Control: \u{1}\r\nContent-Length: 2\r\n\r\nab",
+        "X-Torn: a\rb\r\nContent-Length: 2\r\n\r\nab",
         &format!("{many}Content-Length: 2\r\n\r\nab"),
         &format!("X-Large: {}\r\nContent-Length: 2\r\n\r\nab", "y".repeat(100_000)),
         &format!("Transfer-Encoding: identity\r\n{chunked}"),
@@ -97,10 +98,39 @@ fn heads_are_read_as_browsers_read_them() {
             assert_eq!(read(data.as_bytes(), piece, false), Ok(expected), "{}", &rest[..60.min(rest.len())]);
         }
     }
+    for begins in ["http/1.1 200 ok\r\n", "\r\n\r\nHttp/1.1 200 OK\r\n", "\nHTTP/1.1 200\r\n", "HTTP/1.1 200 a\rb\r\n"] {
+        for piece in [1, 7, usize::MAX] {
+            let data = format!("{begins}Content-Length: 2\r\n\r\nab");
+            let expected = (State::Complete, 200, b"ab".to_vec());
+            assert_eq!(read(data.as_bytes(), piece, false), Ok(expected), "{begins:?}");
+        }
+    }
     assert_eq!(read(b"HTTP/1.1  200  OK\r\nContent-Length: 0\r\n\r\n", 7, false).map(|read| read.1), Ok(200));
     for length in ["2, 3", "two", "-1", "+2", ","] {
         let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nab");
         assert_eq!(read(text.as_bytes(), 7, false), Err(Fault::Malformed), "{length}");
+    }
+}
+
+#[test]
+fn codings_of_the_transfer_are_decoded_over_those_of_the_content() {
+    let gzip = |text: &[u8]| {
+        let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut writer, text).and_then(|()| writer.finish()).expect("in memory")
+    };
+    let chunked = |body: &[u8]| [format!("{:x}\r\n", body.len()).as_bytes(), body, b"\r\n0\r\n\r\n"].concat();
+    let (once, twice) = (gzip(b"ab"), gzip(&gzip(b"ab")));
+    for (fields, body, closes) in [
+        ("Transfer-Encoding: gzip, chunked", chunked(&once), false),
+        ("Transfer-Encoding: x-gzip\r\nTransfer-Encoding: Chunked;q=1", chunked(&once), false),
+        ("Content-Encoding: gzip\r\nTransfer-Encoding: gzip, chunked", chunked(&twice), false),
+        ("Content-Encoding: gzip\r\nTransfer-Encoding: utf-8, chunked", chunked(&once), false),
+        ("Content-Encoding: utf-8\r\nTransfer-Encoding: gzip, chunked", chunked(&once), false),
+        ("Transfer-Encoding: gzip", once.clone(), true),
+    ] {
+        let data = [format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n").as_bytes(), &body].concat();
+        let expected = (State::Complete, 200, b"ab".to_vec());
+        assert_eq!(read(&data, 7, closes), Ok(expected), "{fields}");
     }
 }
 
@@ -127,6 +157,8 @@ fn the_end_of_chunks_behind_an_answer_without_content_is_no_fault() {
 fn heads_and_trailers_without_end_are_given_up() {
     let endless = format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(MOST_HEAD_BYTES));
     assert_eq!(read(endless.as_bytes(), 4096, false), Err(Fault::HeadTooLarge));
+    let long = format!("HTTP/1.1 200 OK\r\nX: {}\r\nContent-Length: 0\r\n\r\n", "x".repeat(MOST_HEAD_BYTES));
+    assert_eq!(read(long.as_bytes(), usize::MAX, false), Err(Fault::HeadTooLarge), "however it comes");
     let endless = format!("{CHUNKED}1\r\na\r\n0\r\n{}", "a: b\r\n".repeat(MOST_HEAD_BYTES / 6 + 1));
     assert_eq!(read(endless.as_bytes(), 4096, false), Err(Fault::HeadTooLarge));
     let endless = format!("{CHUNKED}1;{}", "x".repeat(MOST_HEAD_BYTES + 1));
