@@ -5,7 +5,8 @@ use crate::PlanError;
 
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
-    Text(String),
+    /// A text, and where in a target it begins.
+    Text(String, Place),
     /// A value; whether it stands within the path of a target, behind some of it and before any query.
     Value(Slot, bool),
 }
@@ -21,8 +22,9 @@ pub enum Encoding {
     Raw,
     /// As a field of a form or a query.
     Form,
-    /// As the target of a request: what may stand there stays, percent signs too, and all else is encoded. A value that
-    /// stands within a path begins no query: its question marks are encoded.
+    /// As the target of a request: what may stand there stays, percent signs too, and all else is encoded. In a query
+    /// that is declared all stays that browsers leave there. A value that stands within a path begins no query: its
+    /// question marks are encoded.
     Target,
     /// As the value of a header field: control characters, which would end it, become blanks (RFC 9110, section 5.5).
     Header,
@@ -30,15 +32,39 @@ pub enum Encoding {
     PartName,
 }
 
+/// What a path does not hold as it is, besides what is not printable (WHATWG URL, section 1.3).
+const OUTSIDE_PATHS: &[u8] = b"\"#<>\\^`{}";
+/// The same of a query. Browsers leave braces, bars and accents there.
+const OUTSIDE_QUERIES: &[u8] = b"\"#<>";
+/// The same of values that are filled in, as programs encode them.
+const OUTSIDE_VALUES: &[u8] = b"\"#<>\\^`{|}";
+
+/// Where in a target a text begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    Path,
+    Query,
+}
+
 impl Encoding {
     fn write(self, text: &str, out: &mut Vec<u8>) {
         match self {
             Encoding::Raw => out.extend_from_slice(text.as_bytes()),
             Encoding::Form => form_encode(text, out),
-            Encoding::Target => target_encode(text, b"\"#<>\\^`{|}", out),
+            Encoding::Target => target_encode(text, OUTSIDE_VALUES, out),
             Encoding::Header => header_encode(text, out),
             Encoding::PartName => part_name_encode(text, out),
         }
+    }
+
+    /// Writes what is declared, which begins in the path of a target or in its query.
+    fn write_text(self, text: &str, begins: Place, out: &mut Vec<u8>) {
+        if self != Encoding::Target {
+            return self.write(text, out);
+        }
+        let path = if begins == Place::Query { 0 } else { text.find('?').unwrap_or(text.len()) };
+        target_encode(&text[..path], OUTSIDE_PATHS, out);
+        target_encode(&text[path..], OUTSIDE_QUERIES, out);
     }
 
     /// Writes a value that stands within a path.
@@ -68,8 +94,9 @@ impl Template {
                     let unknown = || PlanError::UnknownValue { place: place.into(), name: name.clone() };
                     let slot = slots.get(&name).ok_or_else(unknown)?;
                     if !literal.is_empty() {
+                        let begins = place_after(has_query);
                         (has_text, has_query) = (true, has_query || literal.contains('?'));
-                        parts.push(Part::Text(std::mem::take(&mut literal)));
+                        parts.push(Part::Text(std::mem::take(&mut literal), begins));
                     }
                     parts.push(Part::Value(slot, has_text && !has_query));
                 }
@@ -77,7 +104,7 @@ impl Template {
             }
         }
         if !literal.is_empty() {
-            parts.push(Part::Text(literal));
+            parts.push(Part::Text(literal, place_after(has_query)));
         }
         Ok(Template(parts))
     }
@@ -86,7 +113,7 @@ impl Template {
     pub fn render(&self, values: &Values, encoding: Encoding, out: &mut Vec<u8>) {
         for part in &self.0 {
             match part {
-                Part::Text(text) => encoding.write(text, out),
+                Part::Text(text, begins) => encoding.write_text(text, *begins, out),
                 Part::Value(slot, false) => encoding.write(values.get(*slot), out),
                 Part::Value(slot, true) => encoding.write_within_path(values.get(*slot), out),
             }
@@ -103,7 +130,7 @@ impl Template {
     /// The values it refers to.
     pub fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
         self.0.iter().filter_map(|part| match part {
-            Part::Text(_) => None,
+            Part::Text(..) => None,
             Part::Value(slot, _) => Some(*slot),
         })
     }
@@ -112,9 +139,17 @@ impl Template {
     pub fn fixed(&self) -> Option<&str> {
         match self.0.as_slice() {
             [] => Some(""),
-            [Part::Text(text)] => Some(text),
+            [Part::Text(text, _)] => Some(text),
             _ => None,
         }
+    }
+}
+
+fn place_after(has_query: bool) -> Place {
+    if has_query {
+        Place::Query
+    } else {
+        Place::Path
     }
 }
 
@@ -211,6 +246,12 @@ mod tests {
         assert_eq!(with("/next?page=2", "{one}", Encoding::Target), "/next?page=2");
         assert_eq!(with("b?c", "/a/{one}", Encoding::Raw), "/a/b?c");
         assert_eq!(with("50% off", "/a%2fb/{one}?q=5%", Encoding::Target), "/a%2fb/50%25%20off?q=5%25");
+    }
+
+    #[test]
+    fn a_declared_query_keeps_what_browsers_leave_in_it() {
+        let text = "/a[b]|c{{d}}^?e[]={one}&f={{x|y}}\\^`#'<z>";
+        assert_eq!(with("{g|h}", text, Encoding::Target), "/a[b]|c%7Bd%7D%5E?e[]=%7Bg%7Ch%7D&f={x|y}\\^`%23'%3Cz%3E");
     }
 
     #[test]

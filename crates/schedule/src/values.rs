@@ -230,12 +230,14 @@ impl Source {
                 match form {
                     TimeForm::S => values.format(self.slot, format_args!("{seconds}")),
                     TimeForm::Ms => values.format(self.slot, format_args!("{}", who.unix_ms)),
-                    TimeForm::Iso => {
+                    TimeForm::Iso | TimeForm::IsoS => {
                         let (year, month, day) = civil_date((seconds / 86_400) as i64);
                         let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-                        let time =
-                            format_args!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z");
-                        values.format(self.slot, time);
+                        let moment = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
+                        match form {
+                            TimeForm::IsoS => values.format(self.slot, format_args!("{moment}Z")),
+                            _ => values.format(self.slot, format_args!("{moment}.{ms:03}Z")),
+                        }
                     }
                 }
             }

@@ -10,12 +10,18 @@ from urllib.parse import quote, urlsplit
 from loadstone.model.errors import UsageError
 from loadstone.model.files import read_text
 
+IN_PATHS = "/%:@!$&'()*+,;=~[]|"
+"""Signs that browsers leave in paths."""
+IN_QUERIES = f"{IN_PATHS}?{{}}\\^`"
+"""Signs that browsers leave in queries."""
+
 
 def encode_path(path: str) -> str:
-    """A path, or one with its query, as it stands in a request: what cannot stand there is encoded (RFC 3986, sections
-    3.3 and 3.4).
+    """A path, or one with its query, as it stands in a request: what browsers do not send there is encoded (WHATWG URL,
+    section 1.3).
     """
-    return quote(path, safe="/?%:@!$&'()*+,;=~")
+    bare, mark, query = path.partition("?")
+    return quote(bare, safe=IN_PATHS) + mark + quote(query, safe=IN_QUERIES)
 
 
 LAST_PORT = 65_535

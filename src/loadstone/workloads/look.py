@@ -9,7 +9,7 @@ import tomlkit
 from loadstone.model.errors import UsageError
 from loadstone.model.target import encode_path, without_credentials
 from loadstone.workloads.importers.har import find_site
-from loadstone.workloads.writing import build_table, name_of
+from loadstone.workloads.writing import build_table, escape_braces, name_of
 
 SCHEMES = ("http", "https")
 GOOD_S, TOLERABLE_S = 1.0, 3.0
@@ -83,5 +83,5 @@ def _text(name: str, operations: dict[str, str]) -> str:
     document["mix"] = build_table({"kind": "flat", "shares": shares, "operations_per_session": 1})
     for operation, path in operations.items():
         document.setdefault("operations", tomlkit.table(is_super_table=True))
-        document["operations"][operation] = build_table({"path": encode_path(path)})
+        document["operations"][operation] = build_table({"path": escape_braces(encode_path(path))})
     return tomlkit.dumps(document)

@@ -20,7 +20,7 @@ def test_a_look_is_a_workload_of_these_pages(tmp_path: Path) -> None:
     assert look.target == "https://shop.example:8443"
     assert workload.name == look.name == "shop-example"
     paths = {name: operation.path for name, operation in workload.operations.items()}
-    assert paths == {"a_b": "/a%20b?q=x%20y&n=%7B1%7D", "home": "/", "home_2": "/"}
+    assert paths == {"a_b": "/a%20b?q=x%20y&n={{1}}", "home": "/", "home_2": "/"}
     assert workload.headers["Accept-Encoding"].startswith("gzip")
 
 

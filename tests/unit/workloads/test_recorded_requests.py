@@ -11,6 +11,7 @@ import pytest
 
 from loadstone.model.workload.operation import EmbeddedFile
 from loadstone.workloads import load
+from loadstone.workloads.importers.imported import Imported
 from tests.unit.workloads.test_from_har import START, entry
 from tests.unit.workloads.test_sent_as_recorded import SITE, TOKEN, home, imported, post, sent
 
@@ -183,3 +184,63 @@ def test_all_files_of_a_field_are_sent_with_their_types(tmp_path: Path) -> None:
         (upload["field"], upload["file_name"], upload["content_type"]) for upload in sent(tmp_path)[1]["uploads"]
     ]
     assert uploads == [("photo", "a.png", "image/png"), ("photo", "b.webp", "image/webp")]
+
+
+def list_headers(tmp_path: Path, *requests: dict[str, Any]) -> tuple[list[dict[str, str]], Imported]:
+    """What requests of a program send beside what browsers send, and the import."""
+    visit = [home(), *(call(2 * number, f"/api/{number}", request=one) for number, one in enumerate(requests, 1))]
+    made = imported(tmp_path, visit)
+    workload = load(str(tmp_path))
+    return [dict(workload.operations[name].headers) for name in workload.mix.sequence[1:]], made
+
+
+def test_a_token_that_no_answer_tells_is_read_from_the_environment(tmp_path: Path) -> None:
+    key, other = "static-key-0123456789", "other-key-9876543210"
+    requests = [headers(Authorization=f"{scheme}{token}") for scheme, token in (("Bearer ", key), ("", other))]
+    sent_headers, made = list_headers(tmp_path, *requests, requests[0])
+    first, second = {"Authorization": "Bearer {bearer_token}"}, {"Authorization": "{bearer_token_2}"}
+    assert sent_headers == [first, second, first]
+    assert key not in made.text and other not in made.text and not made.left_out
+    assert [variable for variable, _ in made.passwords] == ["MY_SHOP_BEARER_TOKEN", "MY_SHOP_BEARER_TOKEN_2"]
+
+
+@pytest.mark.parametrize(
+    "value", ["Negotiate YIIJvwYGKwYBBQUCoIIJszCCCa", "AWS4-HMAC-SHA256 Credential=A/b, Signature=c0"]
+)
+def test_what_allows_one_request_or_connection_is_left_out(tmp_path: Path, value: str) -> None:
+    sent_headers, made = list_headers(tmp_path, headers(Authorization=value))
+    assert sent_headers == [{}] and not made.passwords
+    assert any("credentials" in reason for reason in made.left_out)
+
+
+def test_a_token_that_differs_in_each_recording_is_no_lasting_one(tmp_path: Path) -> None:
+    visits = [[home(), call(2, "/api", request=headers(Authorization=f"Bearer {text * 20}"))] for text in ("a1", "b2")]
+    made = imported(tmp_path, *visits)
+    assert not made.passwords and "a1a1" not in made.text
+
+
+def test_headers_of_one_name_are_joined(tmp_path: Path) -> None:
+    pairs = [{"name": name, "value": value} for name, value in (("X-Tag", "a"), ("x-tag", "b"), ("X-Tag", "c"))]
+    assert list_headers(tmp_path, {"headers": pairs})[0] == [{"X-Tag": "a, b, c"}]
+
+
+def test_letters_beyond_ascii_in_headers_are_sent(tmp_path: Path) -> None:
+    recorded = {"X-Bytes": "Gr\u00c3\u00b6\u00c3\u009fe", "X-Latin": "Gr\u00f6\u00dfe", "X-Wide": "\u5bf8"}
+    sent_headers, made = list_headers(tmp_path, headers(**recorded))
+    assert sent_headers == [{"X-Bytes": "Gr\u00f6\u00dfe", "X-Latin": "Gr\u00f6\u00dfe", "X-Wide": "\u5bf8"}]
+    assert [doubt for doubt in made.doubts if "header" in doubt] == [
+        "header X-Latin of api_1 is sent as UTF-8; the browser sent it as Latin-1"
+    ]
+
+
+def test_a_moment_by_iso_8601_is_that_of_sending_with_or_without_milliseconds(tmp_path: Path) -> None:
+    at = START.strftime("%Y-%m-%dT%H:%M:%S")
+    imported(tmp_path, [home(), call(2, f"/api?a={at}Z&b={at}.000Z")])
+    assert load(str(tmp_path)).operations["api"].query == {"a": "{now_iso_s}", "b": "{now_iso}"}
+
+
+def test_an_address_keeps_the_signs_that_browsers_leave_in_it(tmp_path: Path) -> None:
+    path = "/a[1]|b?filter[name]=x|y&q={z}&r=^`"
+    imported(tmp_path, [home(), entry(2, SITE + path, text="<title>Found</title>")])
+    workload = load(str(tmp_path))
+    assert workload.operations[workload.mix.sequence[1]].path == path.replace("{z}", "{{z}}")

@@ -128,6 +128,8 @@ pub enum TimeForm {
     Ms,
     /// ISO 8601 in UTC with milliseconds, as JavaScript's `toISOString` writes it.
     Iso,
+    /// The same without milliseconds.
+    IsoS,
 }
 
 impl Generator {

@@ -53,11 +53,12 @@ fn unique_texts_differ_by_session_and_by_salt_and_stay_the_same_otherwise() {
 }
 
 #[test]
-fn a_moment_is_written_in_three_ways() {
+fn a_moment_is_written_in_four_ways() {
     let now = |form| drawn(GeneratorKind::Now { form }, 0, 0);
     assert_eq!(now(TimeForm::S), "1709164800");
     assert_eq!(now(TimeForm::Ms), "1709164800007");
     assert_eq!(now(TimeForm::Iso), "2024-02-29T00:00:00.007Z");
+    assert_eq!(now(TimeForm::IsoS), "2024-02-29T00:00:00Z");
 }
 
 fn refused(kind: GeneratorKind) -> String {

@@ -181,8 +181,8 @@ class Now(_Drawn):
     """The moment at which the operation is due."""
 
     kind: Literal["now"]
-    form: Literal["s", "ms", "iso"] = "ms"
-    """Seconds or milliseconds since 1970, or ISO 8601 in UTC as JavaScript writes it."""
+    form: Literal["s", "ms", "iso", "iso_s"] = "ms"
+    """Seconds or milliseconds since 1970, or ISO 8601 in UTC with milliseconds (as JavaScript writes it) or seconds."""
 
 
 Value = Annotated[

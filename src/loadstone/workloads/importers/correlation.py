@@ -18,6 +18,7 @@ from loadstone.workloads.importers.answer_index import AnswerIndex
 from loadstone.workloads.importers.answers import read_answer_text
 from loadstone.workloads.importers.correlated import Correlated, Correlation, Why
 from loadstone.workloads.importers.har import HarExchange
+from loadstone.workloads.importers.leaves import AUTHORIZATION
 from loadstone.workloads.importers.recorded_request import LEAST_PASSWORD, is_password
 from loadstone.workloads.importers.rules import Rule, find_rules, list_cookie_rules, list_word_forms
 from loadstone.workloads.importers.steps import Leaf, Step
@@ -39,6 +40,8 @@ SIMPLE = re.compile(r"[A-Za-z]*|[0-9]*")
 """Such a password may stand in other fields by chance."""
 CREDENTIALS_VALUE = "basic_credentials"
 """Value that holds name and password as HTTP Basic sends them: `name:password` by base64."""
+TOKEN_VALUE = "bearer_token"
+"""Value that holds a token that no answer tells, such as the key of a program."""
 LONG_PASSWORD = 8
 """Letters of a password that stands nowhere by chance."""
 
@@ -48,7 +51,8 @@ def correlate(steps: Sequence[Step], twin_steps: Sequence[Step], pairs: Mapping[
     that are the same (`aligned`).
     """
     search = _Search(steps, twin_steps, pairs)
-    return Correlation(list(search.correlate()), search.passwords)
+    correlated = list(search.correlate())
+    return Correlation(correlated, {**search.passwords, **search.tokens})
 
 
 @dataclass
@@ -62,6 +66,8 @@ class _Search:
     """Of the values so far, by where they are taken from."""
     uuids: dict[str, str] = field(default_factory=dict)
     """Names of those that the page's program has made."""
+    tokens: dict[str, str] = field(default_factory=dict)
+    """Names of tokens that allow requests and that no answer tells."""
     known: dict[str, tuple[str | None, Correlated]] = field(default_factory=dict)
     """What was recorded of them, in the second recording too, and what was found of each."""
 
@@ -119,7 +125,8 @@ class _Search:
                 seen.add(place)
                 if generated is None:
                     looked_up = self._looked_up(number, leaf)
-                    yield from [looked_up] if looked_up.value else self._within(number, leaf) or [looked_up]
+                    parts = [] if looked_up.value else self._within(number, leaf)
+                    yield from parts or [self._withheld(step, looked_up, value, again)]
                 elif generated.is_time and self._is_in_earlier_answer(number, value):
                     looked_up = self._looked_up(number, leaf)
                     yield generated if looked_up.rule is None else looked_up
@@ -143,6 +150,17 @@ class _Search:
             redraw = "session" if self.times[value] > 1 else "operation"
             return self._drawn(step, leaf, name, (("kind", "uuid"), ("redraw", redraw)))
         return None
+
+    def _withheld(self, step: Step, looked_up: Correlated, value: str, again: str | None) -> Correlated:
+        """The same place, with a variable of the environment for a token that is good for many requests and that no
+        answer tells.
+        """
+        is_secret = looked_up.leaf == AUTHORIZATION and step.has_lasting_token and again in (None, value)
+        if looked_up.value or not is_secret:
+            return looked_up
+        count = len(self.tokens) + 1
+        name = self.tokens.setdefault(value, f"{TOKEN_VALUE}_{count}" if self.tokens else TOKEN_VALUE)
+        return Correlated(step.operation, looked_up.leaf, name, text=f"{{{name}}}")
 
     def _drawn(self, step: Step, leaf: Leaf, name: str, generator: tuple[tuple[str, str], ...]) -> Correlated:
         return Correlated(step.operation, leaf, name, text=f"{{{name}}}", generator=generator)

@@ -29,6 +29,7 @@ from loadstone.workloads.importers.naming import give_names
 from loadstone.workloads.importers.recorded_operation import is_checked, write_message, write_operation, write_request
 from loadstone.workloads.importers.recorded_request import (
     find_token,
+    list_latin_headers,
     list_unsendable_files,
     read_body_text,
 )
@@ -322,6 +323,8 @@ def _doubts(operations: Mapping[str, Page]) -> Iterator[str]:
             yield f"files of {name} ({sent}) are sent as fillers of the recorded length: their content was not text"
         elif body is not None and page.first.request.has_body and not read_body_text(page.first.request):
             yield f"the body of {name} ({body.mime_type[:80] or 'of an unknown type'}) was not recorded as text"
+        for header in list_latin_headers(page.first):
+            yield f"header {header} of {name} is sent as UTF-8; the browser sent it as Latin-1"
         sent_s = [turn.sent.at_s for turn in page.talk if turn.sent]
         if sent_s and (took_s := sent_s[-1] - sent_s[0]) > SOCKET_ANSWER_S:
             yield f"{name} sends its {len(sent_s)} messages one after another; the recorded visit took {took_s:.0f} s"

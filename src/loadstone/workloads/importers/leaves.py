@@ -9,6 +9,7 @@ from loadstone.workloads.importers.har import Content, HarExchange
 from loadstone.workloads.importers.recorded_request import (
     find_credentials,
     find_token,
+    has_lasting_token,
     index_fields,
     list_foreign_pairs,
     pair_list,
@@ -71,7 +72,9 @@ def _step(page: Page, cookies: Mapping[str, str]) -> Step:
         leaves |= {BODY: body} if is_whole else json
     if not page.first.is_socket:
         answer = _with_passed_heads(page)
-        return Step(*route, leaves, answer, cookies, body=body, credentials=find_credentials(page.first.request))
+        request = page.first.request
+        credentials, is_lasting = find_credentials(request), has_lasting_token(request)
+        return Step(*route, leaves, answer, cookies, "", body, credentials, is_lasting)
     return Step(*route, leaves, _last_message(page), cookies, _passed_messages(page), body)
 
 

@@ -50,6 +50,10 @@ LEAST_PASSWORD = 4
 """Letters of a password: what is shorter is a switch, such as 1 or on, and could not be withheld from reports."""
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9_-]* (?! )|")
 """Before the token (RFC 9110, section 11.4); some sites have none."""
+TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+"""A token by itself, without the fields that signatures have (RFC 9110, section 11.2)."""
+SIGNING_SCHEMES = frozenset({"negotiate", "ntlm", "hawk"})
+"""Schemes whose tokens are of one connection or one request."""
 DISPOSITION = re.compile(r"^content-disposition:(.*)$", re.IGNORECASE | re.MULTILINE)
 PART_TYPE = re.compile(r"^content-type:[ \t]*([!-~][ -~]*?)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 PART_NAME = re.compile(r"[;\s]name=(?:\"([^\"]*)\"|([^\s;]+))", re.IGNORECASE)
@@ -57,7 +61,27 @@ UPLOAD_NAME = re.compile(r"[;\s]filename\*?=(?:\"([^\"]*)\"|([^\s;]*))", re.IGNO
 
 
 def list_own_headers(exchange: HarExchange, *, is_page: bool) -> Iterator[tuple[str, str]]:
-    """Yields the headers that a page's program added, not the browser. `is_page` is true if the answer was a page."""
+    """Yields the headers that a page's program added, not the browser. `is_page` is true if the answer was a page.
+
+    Values of one name are joined, as receivers do (RFC 9110, section 5.3).
+    """
+    texts: dict[str, str] = {}
+    names: dict[str, str] = {}
+    for name, value in _list_headers(exchange, is_page=is_page):
+        key = names.setdefault(name.lower(), name)
+        texts[key] = f"{texts[key]}, {value}" if key in texts else value
+    yield from texts.items()
+
+
+def restore_letters(value: str) -> str:
+    """Returns the letters of a header's value. Recorders read each byte as a letter, so UTF-8 looks like Latin-1."""
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value
+
+
+def _list_headers(exchange: HarExchange, *, is_page: bool) -> Iterator[tuple[str, str]]:
     is_change = exchange.method != "GET" or exchange.is_socket
     for header in exchange.request.headers:
         name = header.name.lower()
@@ -68,8 +92,9 @@ def list_own_headers(exchange: HarExchange, *, is_page: bool) -> Iterator[tuple[
             continue
         if name == "accept" and (is_page or header.value.strip() == "*/*"):
             continue
-        if HEADER_NAME.fullmatch(header.name) and header.value.isprintable() and header.value.isascii():
-            yield header.name, header.value
+        value = restore_letters(header.value)
+        if HEADER_NAME.fullmatch(header.name) and value.isprintable():
+            yield header.name, value
 
 
 def find_token(request: HarRequest) -> tuple[str, str]:
@@ -78,6 +103,23 @@ def find_token(request: HarRequest) -> tuple[str, str]:
     matched = SCHEME.match(value)
     scheme = matched.group() if matched else ""
     return ("", "") if scheme.lower() == "digest " else (scheme, value.removeprefix(scheme))
+
+
+def list_latin_headers(exchange: HarExchange) -> list[str]:
+    """Returns names of headers whose letters the browser sent as Latin-1 (Fetch, section 2.2.2), unlike a workload."""
+    headers = ((header.name.lower(), header.value) for header in exchange.request.headers)
+    latin = {
+        name for name, value in headers if "\x7f" < max(value, default="") <= "\xff" and restore_letters(value) == value
+    }
+    return [name for name, _ in list_own_headers(exchange, is_page=False) if name.lower() in latin]
+
+
+def has_lasting_token(request: HarRequest) -> bool:
+    """Whether a request is allowed by a token or password that is good for further requests, as of HTTP Bearer. Others
+    sign one request or one connection.
+    """
+    scheme, token = find_token(request)
+    return bool(TOKEN.fullmatch(token)) and scheme.strip().lower() not in SIGNING_SCHEMES
 
 
 def find_credentials(request: HarRequest) -> str:

@@ -46,6 +46,8 @@ class Step:
     """What was sent, as text."""
     credentials: str = ""
     """Name and password in its header, as HTTP Basic sends them."""
+    has_lasting_token: bool = False
+    """Whether the token that allows it is good for other requests."""
 
     @property
     def is_lost(self) -> bool:

@@ -19,6 +19,8 @@ TIMES = (
     r"20[0-9]{2}-[01][0-9]-[0-3][0-9]([T ][0-9:.]+(Z|[+-][0-9:]+)?)?",
 )
 """A moment in seconds or milliseconds since 1970, in digits alone, and by ISO 8601."""
+ISO_MOMENT = re.compile(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{3})?Z")
+"""A moment by ISO 8601 in UTC, with or without milliseconds."""
 MS_DIGITS = 13
 """Digits of a moment in milliseconds since 1970."""
 SENDING_S = 10.0
@@ -57,13 +59,13 @@ def split_between(text: str, tokens: Sequence[re.Match[str]]) -> list[str]:
 
 
 def _time_form(value: str, sent_s: float) -> str:
-    """How the moment of its request stands in a value: `s`, `ms` or `iso`; empty where it does not."""
+    """How the moment of its request stands in a value: `s`, `ms`, `iso` or `iso_s`; empty where it does not."""
     if re.fullmatch(r"1[0-9]{9}([0-9]{3})?", value):
         form = "ms" if len(value) > len("1700000000") else "s"
         at_s = int(value) / (1000 if form == "ms" else 1)
-    elif re.fullmatch(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{3}Z", value):
+    elif matched := ISO_MOMENT.fullmatch(value):
         try:
-            form, at_s = "iso", datetime.fromisoformat(value).timestamp()
+            form, at_s = "iso" if matched[1] else "iso_s", datetime.fromisoformat(value).timestamp()
         except ValueError:
             return ""
     else:

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from loadstone.model.errors import UsageError
 from loadstone.workloads.importers.har import BACKGROUND, HarExchange, find_site
-from loadstone.workloads.importers.recorded_request import SECRET_HEADERS, list_own_headers
+from loadstone.workloads.importers.recorded_request import SECRET_HEADERS, has_lasting_token, list_own_headers
 from loadstone.workloads.importers.sockets import Turn, split_turns
 from loadstone.workloads.importers.tokens import find_moment, is_token
 
@@ -233,7 +233,8 @@ def _is_played(
     if reason:
         left_out.reasons[reason] += 1
         return False
-    if any(header.name.lower() in SECRET_HEADERS for header in entry.request.headers):
+    secret = {header.name.lower() for header in entry.request.headers}.intersection(SECRET_HEADERS)
+    if secret - ({"authorization"} if has_lasting_token(entry.request) else set()):
         left_out.reasons.setdefault("cookies and credentials (cookies the site sets are kept while it runs)", 1)
     return True
 
