@@ -28,7 +28,7 @@ test-rust:       ## tests of the driver and the servers
 	cargo test --workspace --quiet --release
 
 test-python: $(VENV)/testing   ## tests of everything else, real runs and virtual machines included
-	@scripts/system-packages nginx chromium qemu images containers podman kernel dovecot postgresql mariadb php apache tomcat balancers caches nfs ssh h2 tools
+	@scripts/system-packages nginx chromium qemu images containers podman kernel dovecot postgresql mariadb php apache tomcat jpa balancers caches nfs ssh h2 tools
 	@# programs start several times faster with their byte code kept
 	@# and tests wait more than they compute: four at a time keep two cores busy
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 4 --dist loadgroup tests

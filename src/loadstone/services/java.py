@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from posixpath import basename
 from urllib.parse import urlsplit
 
 from loadstone.model.errors import ServiceError
@@ -19,6 +20,8 @@ SOURCES, COMMON = "java", "common"
 """Folder of a machine's files with an application's sources; that of ours with what all applications have in common."""
 JAVA_CONNECTIONS, STATEMENTS = 48, 200
 """Of the pool, and kept of each connection. Published tests had 200 and 200; databases here allow 64 connections."""
+LIBRARIES = "WEB-INF/lib"
+CONVERTER = "/usr/share/tomcat-jakartaee-migration/lib/jakartaee-migration-1.0.6-shaded.jar"
 JDBC = {"postgresql": "postgresql", "mysql": "mariadb"}
 """How Java calls what the applications' other implementation calls so."""
 FORM = replace(
@@ -46,14 +49,25 @@ class Application:
     max_upload_bytes: int = 0
     jars: tuple[str, ...] = ()
     """What it takes from the distribution beside that, by path."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Its texts by their names below a machine's folder; empty for a servlet of the folder `java`."""
+    views: tuple[str, ...] = ()
+    """Its pages in JSP, which are compiled when Tomcat starts."""
+    libraries: tuple[str, ...] = ()
+    """Jars of the distribution within the web application, by path."""
+    converted_libraries: tuple[str, ...] = ()
+    """Further ones, written for Java EE, that are converted to Jakarta EE first."""
 
 
 def create_kind(
-    role: ServiceRole, program: Callable[[Site], Program], needs: Mapping[str, str] | None = None
+    role: ServiceRole,
+    program: Callable[[Site], Program],
+    needs: Mapping[str, str] | None = None,
+    name: str = "tomcat",
 ) -> ServiceKind:
     """Returns the kind of an application on Tomcat. `needs`: files beside those of Tomcat, with their packages."""
     return ServiceKind(
-        "tomcat",
+        name,
         role,
         program,
         8080,
@@ -70,20 +84,28 @@ def build_program(site: Site, application: Application, preparing: Sequence[list
     `preparing` the application's files are written.
     """
     site_folder = f"{site.folder}/{SITE}"
-    form = replace(FORM, path=(*FORM.path, *application.jars), api=":".join((FORM.api, *application.jars)))
+    folder = f"{site_folder}/{LIBRARIES}"
+    libraries = [f"{folder}/{basename(jar)}" for jar in (*application.libraries, *application.converted_libraries)]
+    api = ":".join((FORM.api, *application.jars, *libraries))
+    form = replace(FORM, path=(*FORM.path, *application.jars), api=api)
     servlets = {application.servlet: application.patterns}
     texts = {
         tomcat.TOMCAT_CONFIGURATION: tomcat.render_server_xml(site, {"": site_folder}),
         f"{SITE}/{tomcat.WEB_XML}": tomcat.render_web_xml(
-            site, {STATUS: tomcat.STATUS_PAGE}, ("/",), servlets, application.max_upload_bytes
+            site,
+            {STATUS: tomcat.STATUS_PAGE} | {f"/WEB-INF/{view}": view for view in application.views},
+            ("/",),
+            servlets,
+            application.max_upload_bytes,
         ),
         f"{SITE}/WEB-INF/{tomcat.STATUS_PAGE}": tomcat.read_page(tomcat.STATUS_PAGE),
-        **read_sources(application.workload),
+        **(application.files or read_sources(application.workload)),
     }
     files_command = build_file_command(application.workload, 1, site_folder)
     steps = [
         tomcat.build_folder_command(site),
         *([files_command] if preparing is None else preparing),
+        *([build_libraries_command(application, folder)] if libraries else []),
         tomcat.build_compile_command(f"{site.folder}/{SOURCES}/*.java", form, f"{site_folder}/WEB-INF/classes"),
     ]
     properties = {
@@ -98,6 +120,16 @@ def build_program(site: Site, application: Application, preparing: Sequence[list
     )
 
 
+def build_libraries_command(application: Application, folder: str) -> list[str]:
+    """Copies an application's libraries into a folder, and converts those that need it."""
+    source = f"{folder}.javax"
+    convert = f"{tomcat.JAVA} {tomcat.QUICK} -jar {CONVERTER} {source} {folder} 2>&1"
+    return build_shell_command(
+        f"mkdir -p {folder} {source} && cp -L {' '.join(application.libraries)} {folder} && "
+        f"cp -L {' '.join(application.converted_libraries)} {source} && {convert}"
+    )
+
+
 def format_jdbc(url: str) -> str:
     """A database's address as Java has it. Raises ServiceError for one that Java has no driver of."""
     parts = urlsplit(url)
@@ -108,10 +140,19 @@ def format_jdbc(url: str) -> str:
 
 def read_sources(workload: str) -> dict[str, str]:
     """An application's files by their names below a machine's folder."""
-    ours = files("loadstone.suts").joinpath("java")
-    sources_of_both = [file for folder in (COMMON, workload) for file in ours.joinpath(folder).iterdir()]
-    texts = {f"{SOURCES}/{file.name}": file.read_text() for file in sources_of_both if file.name.endswith(".java")}
+    texts = {
+        f"{SOURCES}/{name}": text for folder in (COMMON, workload) for name, text in read_java("java", folder).items()
+    }
     return texts | {f"{SOURCES}/Facts.java": render_facts(workload)}
+
+
+def read_java(*folder: str) -> dict[str, str]:
+    """Sources in Java of a folder of ours, by name."""
+    return {
+        file.name: file.read_text()
+        for file in files("loadstone.suts").joinpath(*folder).iterdir()
+        if file.name.endswith(".java")
+    }
 
 
 def render_facts(workload: str) -> str:

@@ -221,7 +221,9 @@ def _context(path: str, folder: str, kept_files: str, chosen: TomcatSettings, li
         f'        <Context path="{path}" docBase={quoteattr(folder)}{name}>\n'
         f'          <Resources cacheMaxSize="{chosen.cache_kib}" cacheTtl="{chosen.cache_ms}"{links}>'
         f"{_write_resources(kept_files)}</Resources>\n"
-        '          <Manager pathname=""/>\n        </Context>\n'
+        '          <Manager pathname=""/>\n'
+        # No page uses a tag of a library, so Tomcat need not search them for tags.
+        '          <JarScanner><JarScanFilter defaultTldScan="false"/></JarScanner>\n        </Context>\n'
     )
 
 
@@ -274,6 +276,8 @@ def render_web_xml(
     )
     return (
         '<web-app xmlns="https://jakarta.ee/xml/ns/jakartaee" version="6.0">\n'
+        # No library configures the application, so Tomcat need not search them for classes that would.
+        "  <absolute-ordering/>\n"
         "  <servlet>\n    <servlet-name>files</servlet-name>\n"
         "    <servlet-class>org.apache.catalina.servlets.DefaultServlet</servlet-class>\n  </servlet>\n"
         f"{page_servlets}{servlet_lines}{file_mappings}"

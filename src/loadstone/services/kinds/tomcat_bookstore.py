@@ -4,17 +4,17 @@ from loadstone.model.service import ServiceRole
 from loadstone.services import java
 from loadstone.services.kind import Program, Site
 
-TOMCAT_BOOKSTORE_PAGES = (
-    *("home", "new", "best", "item", "search", "results", "cart", "register", "buy", "confirm"),
-    *("orders", "order", "admin"),
+BOOKSTORE_PATTERNS = (
+    *(f"/books/{page}" for page in ("home", "new", "best", "item", "search", "results", "cart", "register", "buy")),
+    *(f"/books/{page}" for page in ("confirm", "orders", "order", "admin")),
+    "/audit",
 )
-"""Below `/books/`; the audit is beside it."""
+"""All that the application answers; the rest are files."""
 
 
 def build_program(site: Site) -> Program:
     """One servlet for all pages."""
-    patterns = (*(f"/books/{page}" for page in TOMCAT_BOOKSTORE_PAGES), "/audit")
-    return java.build_program(site, java.Application("bookstore", "Bookstore", patterns))
+    return java.build_program(site, java.Application("bookstore", "Bookstore", BOOKSTORE_PATTERNS))
 
 
 KIND = java.create_kind(ServiceRole.BOOKSTORE, build_program)

@@ -9,16 +9,28 @@ import org.apache.tomcat.jdbc.pool.DataSource;
 /** The way to the database: a pool of connections that keep their statements, and transactions that are tried again. */
 final class Database {
     /** Tries of a transaction that others are in the way of. */
-    private static final int TRIES = 8;
+    static final int TRIES = 8;
 
     final Dialect dialect;
-    private final DataSource pool = new DataSource();
+    private final DataSource pool = openPool();
 
     Database() {
-        String url = System.getProperty("loadstone.database");
-        dialect = url.startsWith("jdbc:postgresql:") ? Dialect.POSTGRESQL : Dialect.MARIADB;
-        pool.setDriverClassName(dialect.driver);
-        pool.setUrl(url);
+        dialect = findDialect();
+    }
+
+    private static Dialect findDialect() {
+        return url().startsWith("jdbc:postgresql:") ? Dialect.POSTGRESQL : Dialect.MARIADB;
+    }
+
+    private static String url() {
+        return System.getProperty("loadstone.database");
+    }
+
+    /** A pool of the size that the application was given. */
+    static DataSource openPool() {
+        DataSource pool = new DataSource();
+        pool.setDriverClassName(findDialect().driver);
+        pool.setUrl(url());
         int size = Integer.getInteger("loadstone.pool");
         pool.setMaxActive(size);
         pool.setMaxIdle(size);
@@ -27,6 +39,7 @@ final class Database {
         pool.setDefaultAutoCommit(false);
         pool.setRollbackOnReturn(true);
         pool.setJdbcInterceptors("StatementCache(prepared=true,max=" + Integer.getInteger("loadstone.statements") + ")");
+        return pool;
     }
 
     void close() {
@@ -90,7 +103,7 @@ final class Database {
     }
 
     /** A deadlock, or a transaction that was in the way (SQLSTATE class 40). */
-    private static boolean isConflict(SQLException error) {
+    static boolean isConflict(SQLException error) {
         return error.getSQLState() != null && error.getSQLState().startsWith("40");
     }
 

@@ -1,0 +1,58 @@
+"""Applications of ours in Java with Spring, JPA and JSP on Tomcat: controllers by Spring MVC, data by EclipseLink."""
+
+from importlib.resources import files
+
+from loadstone.services import java, tomcat
+from loadstone.services.java import Application
+from loadstone.services.kind import SITE
+
+JPA_NAME = "tomcat-jpa"
+PERSISTENCE = "persistence.xml"
+JPA_LIBRARIES = tuple(
+    f"{tomcat.JARS}/{name}.jar"
+    for name in (
+        *(
+            f"spring3-{part}"
+            for part in ("core", "beans", "context", "expression", "aop", "transaction", "jdbc", "orm")
+        ),
+        *("aopalliance", "commons-logging", "eclipselink", "org.eclipse.persistence.jpa.jpql"),
+        *("eclipselink-jpa-2.1-spec", "geronimo-jta-1.2-spec"),
+    )
+)
+SERVLET_LIBRARIES = (f"{tomcat.JARS}/spring3-web.jar", f"{tomcat.JARS}/spring3-web.servlet.jar")
+"""Those that call servlets, by the names of Java EE. Tomcat 10 has the names of Jakarta EE."""
+JPA_NEEDS = {
+    java.CONVERTER: "tomcat-jakartaee-migration",
+    f"{tomcat.JARS}/spring3-web.servlet.jar": "libspring-web-servlet-java",
+    f"{tomcat.JARS}/spring3-orm.jar": "libspring-orm-java",
+    f"{tomcat.JARS}/eclipselink.jar": "libeclipselink-java",
+}
+
+
+def create_application(workload: str, servlet: str, patterns: tuple[str, ...], audit: str) -> Application:
+    """Returns an application whose front controller is `servlet`. `audit` is the source of its audit, which the
+    plain servlet has too.
+    """
+    shared = java.read_java("java", java.COMMON) | {audit: java.read_java("java", workload)[audit]}
+    texts = {f"{java.SOURCES}/{name}": text for name, text in shared.items()}
+    texts[f"{java.SOURCES}/Facts.java"] = java.render_facts(workload)
+    ours = files("loadstone.suts").joinpath("jpa")
+    every = [file for folder in (java.COMMON, workload) for file in ours.joinpath(folder).iterdir()]
+    texts |= {f"{locate_file(file.name)}/{file.name}": file.read_text() for file in every if file.is_file()}
+    views = tuple(sorted(file.name for file in every if file.name.endswith(".jsp")))
+    return Application(
+        workload,
+        servlet,
+        patterns,
+        files=texts,
+        views=views,
+        libraries=JPA_LIBRARIES,
+        converted_libraries=SERVLET_LIBRARIES,
+    )
+
+
+def locate_file(name: str) -> str:
+    """Returns the folder of a file below a machine's: of sources, of pages, or of what persistence reads."""
+    if name.endswith(".java"):
+        return java.SOURCES
+    return f"{SITE}/WEB-INF/classes/META-INF" if name == PERSISTENCE else f"{SITE}/WEB-INF"
