@@ -85,9 +85,9 @@ def _describe(machine: PairMachine, wanted: MachineSpec, logs: Path, hosts: Flee
 async def take_over(record: PairRecord, is_background: bool) -> None:
     """Keeps a pair that runs already until it is to end. Raises PlatformError where it has ended meanwhile."""
     if record.fleet is not None:
-        return await take_over_hosts(
-            record.name, FleetSpec.model_validate(record.fleet), record.logs, is_background, record
-        )
+        hosts = FleetSpec.model_validate(record.fleet)
+        await take_over_hosts(record.name, hosts, record.logs, is_background, record)
+        return
     over = _set_on_signal()
     with contextlib.ExitStack() as conclusion:
         async with adopt_pair(record) as machine:

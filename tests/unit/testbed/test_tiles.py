@@ -139,7 +139,7 @@ def test_settings_of_programs_reach_the_services_that_have_them() -> None:
 
 def test_the_store_and_the_mail_server_of_virtual_machines_have_settings_too() -> None:
     changes = {"nfs": {"threads": "8"}, "dovecot": {"mail_fsync": "optimized"}}
-    system = TilesSystem(TILE, 1, read_machine("platform=vm"), replace(REAL, settings=changes))
+    system = place_tiles(TILE, 1, read_machine("platform=vm"), replace(REAL, settings=changes))
     system.check_services()
     for application in system.applications:
         assert system.build_choices(1, application).settings == {
@@ -151,10 +151,10 @@ def test_the_store_and_the_mail_server_of_virtual_machines_have_settings_too() -
 @pytest.mark.parametrize("platform", ["vm", "container"])
 def test_a_machine_has_the_memory_that_its_programs_need_or_is_refused(platform: str) -> None:
     machine = read_machine(f"platform={platform}")
-    assert TilesSystem(TILE, 1, machine, REAL).get_machine(1, Role.APP).memory == 1024
+    assert place_tiles(TILE, 1, machine, REAL).get_machine(1, Role.APP).memory == 1024
     large = replace(REAL, settings={"tomcat": {"heap_mib": "2048"}})
-    assert TilesSystem(TILE, 1, machine, large).get_machine(1, Role.APP).memory == 2048 + 256
-    small = TilesSystem(TILE, 1, machine, REAL, machine_roles={"app": {"memory": "500"}})
+    assert place_tiles(TILE, 1, machine, large).get_machine(1, Role.APP).memory == 2048 + 256
+    small = place_tiles(TILE, 1, machine, REAL, roles={"app": {"memory": "500"}})
     with pytest.raises(UsageError, match=r"role app need 556 MiB.* tile 1 has 500 MiB.*--machine app.memory=556"):
         small.check_services()
 
