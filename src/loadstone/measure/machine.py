@@ -1,11 +1,16 @@
 """Machines seen from both sides: what their own kernel counts, and what the host counts for them."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pydantic import TypeAdapter
+
 from loadstone.measure.rates import compute_cpu_cores, compute_disk_rates, compute_network_rates, compute_rates
+from loadstone.model.records.sample import MachineViews
 
 Json = dict[str, Any]
+"""Counters as agents and platforms report them."""
 
 MOST_CPU_GROUPS = 8
 """Process groups of a host that are kept of each look."""
@@ -22,18 +27,29 @@ class Gauge(Protocol):
         """Returns what the host counts for it, None if it counts nothing."""
 
 
-async def read_gauge(gauge: Gauge) -> Json:
-    """Both views at this moment."""
-    return {"inside": await gauge.read_inside(), "outside": await gauge.read_outside()}
+@dataclass(frozen=True)
+class GaugeReading:
+    """The counters of a machine from both sides; None for a side without any."""
+
+    inside: Json | None = None
+    outside: Json | None = None
 
 
-def compute_views(before: Json | None, after: Json, seconds: float) -> Json:
-    """Returns the growth between two readings, from both sides. A side without a reading is None."""
-    last = before or {}
-    return {
-        "inside": _inside(last.get("inside"), after["inside"]),
-        "outside": _outside(last.get("outside"), after["outside"], seconds),
-    }
+_VIEWS = TypeAdapter(MachineViews)
+
+
+async def read_gauge(gauge: Gauge) -> GaugeReading:
+    """Returns both sides of a machine at this moment."""
+    return GaugeReading(await gauge.read_inside(), await gauge.read_outside())
+
+
+def compute_views(before: GaugeReading | None, after: GaugeReading, seconds: float) -> MachineViews:
+    """Returns the growth between two readings, from both sides. A side without a reading is None. Raises
+    ValidationError for counters that are no numbers.
+    """
+    last = before or GaugeReading()
+    sides = {"inside": _inside(last.inside, after.inside), "outside": _outside(last.outside, after.outside, seconds)}
+    return _VIEWS.validate_python(sides)
 
 
 def _inside(before: Json | None, after: Json | None) -> Json | None:

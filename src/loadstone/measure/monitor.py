@@ -14,14 +14,19 @@ from typing import Any, TypeVar
 import psutil
 
 from loadstone.measure.groups import CpuGroup, group_of
-from loadstone.measure.machine import Gauge, compute_views, read_gauge
+from loadstone.measure.machine import Gauge, GaugeReading, compute_views, read_gauge
 from loadstone.measure.masked import read_shown
-from loadstone.measure.rates import compute_cpu_cores, compute_disk_rates, compute_network_rates, compute_rates
-from loadstone.measure.station import Meter, compute_station_usage
-from loadstone.measure.status import StatusReader, compute_status_figures
-from loadstone.model.records.sample import SAMPLE, Sample
+from loadstone.measure.rates import (
+    Counters,
+    compute_cpu_cores,
+    compute_disk_rates,
+    compute_network_rates,
+    compute_rates,
+)
+from loadstone.measure.station import Meter, WorkerTime, compute_station_usage
+from loadstone.measure.status import ServiceStatus, StatusReader, compute_status_figures
+from loadstone.model.records.sample import Sample, TreeUse
 
-Json = dict[str, Any]
 T = TypeVar("T")
 
 NETSTAT = Path("/proc/net/netstat")
@@ -31,6 +36,46 @@ MONITOR_INTERVAL_S = 1.0
 """Time between two samples."""
 ASKED_S = 0.8
 """Longest wait for what others say, so that samples keep their second."""
+
+
+@dataclass(frozen=True)
+class TreeCounters:
+    """A process and all below it: CPU seconds, bytes of memory, and whether a control group counts them."""
+
+    user: float
+    system: float
+    rss: int
+    threads: int
+    processes: int
+    is_whole: bool
+
+
+@dataclass(frozen=True)
+class HostCounters:
+    """What this host counts at an instant: everything that only grows, and what simply is."""
+
+    unix_s: float
+    monotonic_s: float
+    cpu: Counters
+    memory: Counters
+    swap: Counters
+    disk: Counters
+    network: Counters
+    tcp_pressure_ms: int | None
+    trees: Mapping[str, TreeCounters | None]
+    """By role; None for a process that is gone."""
+    ours_s: float
+    """CPU seconds of all that belongs to the run."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a monitor reads at an instant."""
+
+    host: HostCounters
+    stations: Mapping[str, WorkerTime | None] = field(default_factory=dict)
+    machines: Mapping[str, GaugeReading] = field(default_factory=dict)
+    status: Mapping[str, tuple[float, ServiceStatus] | None] = field(default_factory=dict)
 
 
 @dataclass
@@ -50,32 +95,28 @@ class Monitor:
     ports: tuple[int, ...] = ()
     """Ports at which a system listens that others set up on this host: its programs are found by them."""
     _listeners: tuple[int, ...] = ()
-    _last: Json = field(default_factory=dict)
 
     async def run(self) -> None:
         """Samples until it is cancelled."""
         started = time.monotonic()
         self._listeners = await asyncio.to_thread(find_listeners, self.ports) if self.ports else ()
-        self._last = await self._read()
-        turn = 1
+        last, turn = await self._read(), 1
         while True:
             await asyncio.sleep(max(0.0, started + turn * MONITOR_INTERVAL_S - time.monotonic()))
             now = await self._read()
-            sample = SAMPLE.validate_python(_difference(self._last, now))
+            sample = _compute_sample(last, now)
             self.write(sample if self.knows_all else replace(sample, ours_cores=None, known_cores=sample.ours_cores))
-            self._last = now
-            turn += 1
+            last, turn = now, turn + 1
 
-    async def _read(self) -> Json:
+    async def _read(self) -> Reading:
         """This host first, since nothing there waits; then all others at once."""
-        counted = _counters(self.roles(), self._listeners)
+        host = _read_host(self.roles(), self._listeners)
         stations = _each({role: meter.read for role, meter in self.meters.items()})
         inside = _each({name: partial(read_gauge, gauge) for name, gauge in self.machines.items()})
         services = _each({name: status.read for name, status in self.status.items()})
         station_readings, seen, statuses = await asyncio.gather(stations, inside, services)
-        silent: Json = {"inside": None, "outside": None}
-        machines = {name: views or silent for name, views in seen.items()}
-        return {**counted, "stations": station_readings, "machines": machines, "status": statuses}
+        machines = {name: reading or GaugeReading() for name, reading in seen.items()}
+        return Reading(host, station_readings, machines, statuses)
 
 
 async def _each(readings: Mapping[str, Callable[[], Awaitable[T]]]) -> dict[str, T | None]:
@@ -102,38 +143,33 @@ def find_listeners(ports: Sequence[int]) -> tuple[int, ...]:
     return ()
 
 
-def _counters(roles: Mapping[str, int], also: Sequence[int] = ()) -> Json:
-    """Everything that only grows, and what simply is, at this moment."""
+def _read_host(roles: Mapping[str, int], also: Sequence[int] = ()) -> HostCounters:
     trees = {role: _members(pid) for role, pid in roles.items()}
     groups = _own_groups(roles)
-    return {
-        "unix_s": time.time(),
-        "at": time.monotonic(),
-        "cpu": _host_cpu(os.sched_getaffinity(0)),
-        "memory": _read_fields(psutil.virtual_memory),
-        "swap": _read_fields(psutil.swap_memory),
-        "disk": _read_fields(psutil.disk_io_counters),
-        "network": _read_fields(psutil.net_io_counters),
-        "tcp_pressure_ms": _tcp_pressure_ms(),
-        "trees": {role: _sum(members, groups.get(role)) for role, members in trees.items()},
-        "ours": _cpu_seconds(
-            [
-                *(tree for role, tree in trees.items() if role not in groups),
-                *(_members(pid) for pid in also),
-                _find_processes(os.getpid()),
-            ]
-        )
-        | {role: sum(group.read_seconds() or ()) for role, group in groups.items()},
-    }
+    shared = [tree for role, tree in trees.items() if role not in groups]
+    listening = [_members(pid) for pid in also]
+    ours = _cpu_seconds([*shared, *listening, _find_processes(os.getpid())])
+    return HostCounters(
+        unix_s=time.time(),
+        monotonic_s=time.monotonic(),
+        cpu=_host_cpu(os.sched_getaffinity(0)),
+        memory=_read_fields(psutil.virtual_memory),
+        swap=_read_fields(psutil.swap_memory),
+        disk=_read_fields(psutil.disk_io_counters),
+        network=_read_fields(psutil.net_io_counters),
+        tcp_pressure_ms=_tcp_pressure_ms(),
+        trees={role: _sum(members, groups.get(role)) for role, members in trees.items()},
+        ours_s=sum(ours.values()) + sum(sum(group.read_seconds() or ()) for group in groups.values()),
+    )
 
 
-def _read_fields(read: Callable[[], Any]) -> Json:
+def _read_fields(read: Callable[[], Any]) -> Counters:
     """Fields of a figure of the host by name; none where this system does not show it."""
     figure = read_shown(read)
     return figure._asdict() if figure else {}
 
 
-def _host_cpu(cores: Iterable[int]) -> Json:
+def _host_cpu(cores: Iterable[int]) -> dict[str, float]:
     """CPU seconds by mode of the cores that this run may use: what others have is no matter of it."""
     each = read_shown(partial(psutil.cpu_times, percpu=True)) or []
     used = [each[core]._asdict() for core in cores if core < len(each)]
@@ -190,65 +226,55 @@ def _cpu(process: psutil.Process) -> tuple[float, float]:
     return times.user + times.children_user, times.system + times.children_system
 
 
-def _sum(members: Sequence[psutil.Process], group: CpuGroup | None) -> Json | None:
-    """CPU seconds, memory and threads of a process and all below it, the first as its group has them where it has one;
-    None when it is gone.
+def _sum(members: Sequence[psutil.Process], group: CpuGroup | None) -> TreeCounters | None:
+    """Returns the counters of a process and all below it, CPU seconds as its group has them where it has one; None when
+    it is gone.
     """
     if not members:
         return None
-    total = {"user": 0.0, "system": 0.0, "rss": 0, "threads": 0, "processes": 0}
+    user = system = 0.0
+    rss = threads = processes = 0
     for process in members:
         with contextlib.suppress(psutil.Error), process.oneshot():
-            user, system = _cpu(process)
-            total["user"] += user
-            total["system"] += system
-            total["rss"] += process.memory_info().rss
-            total["threads"] += process.num_threads()
-            total["processes"] += 1
+            used = _cpu(process)
+            user, system = user + used[0], system + used[1]
+            rss += process.memory_info().rss
+            threads += process.num_threads()
+            processes += 1
     seconds = group.read_seconds() if group is not None else None
-    total["is_whole"] = seconds is not None
-    if seconds is not None:
-        total["user"], total["system"] = seconds
-    return total
+    user, system = seconds or (user, system)
+    return TreeCounters(user, system, rss, threads, processes, seconds is not None)
 
 
-def _difference(before: Json, after: Json) -> Json:
-    seconds = max(1e-9, after["at"] - before["at"])
-    return {
-        "unix_s": after["unix_s"],
-        "seconds": seconds,
-        "cpu_cores": compute_cpu_cores(before["cpu"], after["cpu"], seconds),
-        "memory_bytes": {key: after["memory"].get(key) for key in SAMPLED_MEMORY},
-        "swap": compute_rates(before["swap"], after["swap"], ("sin", "sout"), seconds),
-        "disk": compute_disk_rates(before["disk"], after["disk"], seconds),
-        "network": compute_network_rates(before["network"], after["network"], seconds),
-        "tcp_pressure_s": _pressure_s(before["tcp_pressure_ms"], after["tcp_pressure_ms"]),
-        "stations": {
-            role: compute_station_usage(before["stations"].get(role), reading)
-            for role, reading in after["stations"].items()
-        },
-        "machines": {
-            name: compute_views(before["machines"].get(name), seen, seconds) for name, seen in after["machines"].items()
-        },
-        "status": {
-            name: compute_status_figures(before["status"].get(name), status) for name, status in after["status"].items()
-        },
-        "ours_cores": _ours(before["ours"], after["ours"]) / seconds,
-        "trees": {role: _tree_rates(before["trees"].get(role), tree, seconds) for role, tree in after["trees"].items()},
-    }
-
-
-def _ours(before: Mapping[int | str, float], after: Mapping[int | str, float]) -> float:
-    """CPU seconds between two looks: of one that came meanwhile all, of one that ended what its parent says of it."""
-    return max(0.0, sum(after.values()) - sum(before.values()))
+def _compute_sample(before: Reading, after: Reading) -> Sample:
+    """Returns the rates between two readings."""
+    last, host = before.host, after.host
+    seconds = max(1e-9, host.monotonic_s - last.monotonic_s)
+    return Sample(
+        unix_s=host.unix_s,
+        seconds=seconds,
+        cpu_cores=compute_cpu_cores(last.cpu, host.cpu, seconds),
+        memory_bytes={key: float(host.memory[key]) if key in host.memory else None for key in SAMPLED_MEMORY},
+        swap=compute_rates(last.swap, host.swap, ("sin", "sout"), seconds),
+        disk=compute_disk_rates(last.disk, host.disk, seconds),
+        network=compute_network_rates(last.network, host.network, seconds),
+        tcp_pressure_s=_pressure_s(last.tcp_pressure_ms, host.tcp_pressure_ms),
+        stations={role: compute_station_usage(before.stations.get(role), now) for role, now in after.stations.items()},
+        machines={name: compute_views(before.machines.get(name), now, seconds) for name, now in after.machines.items()},
+        status={name: compute_status_figures(before.status.get(name), now) for name, now in after.status.items()},
+        # All of a process that came meanwhile counts; of one that ended, what its parent has of it.
+        ours_cores=max(0.0, host.ours_s - last.ours_s) / seconds,
+        trees={role: _tree_use(last.trees.get(role), tree, seconds) for role, tree in host.trees.items()},
+    )
 
 
 def _pressure_s(before: int | None, after: int | None) -> float | None:
     return None if before is None or after is None else (after - before) / 1000
 
 
-def _tree_rates(before: Json | None, after: Json | None, seconds: float) -> Json | None:
+def _tree_use(before: TreeCounters | None, after: TreeCounters | None, seconds: float) -> TreeUse | None:
     if before is None or after is None:
         return None
-    cores = {f"{key}_cores": max(0.0, after[key] - before[key]) / seconds for key in ("user", "system")}
-    return {**cores, "rss_bytes": after["rss"], **{name: after[name] for name in ("threads", "processes", "is_whole")}}
+    user_cores = max(0.0, after.user - before.user) / seconds
+    system_cores = max(0.0, after.system - before.system) / seconds
+    return TreeUse(user_cores, system_cores, after.rss, after.threads, after.processes, after.is_whole)

@@ -2,27 +2,27 @@
 
 import contextlib
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import TypeAdapter
-from typing_extensions import TypedDict
 
 from loadstone.host.http import get
+from loadstone.model.records.sample import StationBusy
 from loadstone.model.target import Endpoint
-
-Json = dict[str, Any]
 
 STATION_TIMEOUT_S = 0.5
 """Longest wait for an answer; the sample is left out then."""
 
 
-class _Busy(TypedDict):
+@dataclass(frozen=True)
+class WorkerTime:
+    """Time that all workers of a service have been busy until an instant of its clock."""
+
     workers: int
     at_ns: int
     busy_ns: int
 
 
-_BUSY = TypeAdapter(_Busy)
+_WORKER_TIME = TypeAdapter(WorkerTime)
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,15 @@ class Meter:
     endpoint: Endpoint
     path: str
 
-    async def read(self) -> Json | None:
-        """`{workers, at_ns, busy_ns}`, or None when it does not answer in time, or with something else."""
+    async def read(self) -> WorkerTime | None:
+        """Returns the busy time of its workers; None when it does not answer in time, or with something else."""
         with contextlib.suppress(OSError, ValueError):  # pydantic's errors are ValueErrors
-            return dict(_BUSY.validate_json(await get(self.endpoint, self.path, STATION_TIMEOUT_S)))
+            return _WORKER_TIME.validate_json(await get(self.endpoint, self.path, STATION_TIMEOUT_S))
         return None
 
 
-def compute_station_usage(before: Json | None, after: Json | None) -> Json | None:
-    """Busy workers between two readings, of how many; None when one is missing."""
-    if before is None or after is None or after["at_ns"] <= before["at_ns"]:
+def compute_station_usage(before: WorkerTime | None, after: WorkerTime | None) -> StationBusy | None:
+    """Returns the busy workers between two readings, of how many; None when one is missing."""
+    if before is None or after is None or after.at_ns <= before.at_ns:
         return None
-    busy = (after["busy_ns"] - before["busy_ns"]) / (after["at_ns"] - before["at_ns"])
-    return {"workers": after["workers"], "busy_workers": busy}
+    return StationBusy(after.workers, (after.busy_ns - before.busy_ns) / (after.at_ns - before.at_ns))

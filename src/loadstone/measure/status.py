@@ -4,12 +4,11 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from loadstone.host.http import get
+from loadstone.model.records.sample import ServiceSample
 from loadstone.model.target import Endpoint
-
-Json = dict[str, Any]
 
 STATUS_TIMEOUT_S = 0.5
 """Longest wait for an answer; the sample is left out then."""
@@ -54,11 +53,11 @@ class StatusMeter:
 
 def compute_status_figures(
     before: tuple[float, ServiceStatus] | None, after: tuple[float, ServiceStatus] | None
-) -> Json:
+) -> ServiceSample:
     """Returns the current values and the growth of counters per second, nothing if a reading is missing."""
     if after is None:
-        return {"now": {}, "per_s": {}}
+        return ServiceSample({}, {})
     read_s, status = after
     began, last = (before[0], before[1].grown) if before is not None else (read_s, {})
     grown = {name: (value - last[name]) / (read_s - began) for name, value in status.grown.items() if name in last}
-    return {"now": dict(status.now), "per_s": grown}
+    return ServiceSample(dict(status.now), grown)

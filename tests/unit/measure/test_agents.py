@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.measure.agent import assign_tokens, split_address, watch_agents
-from loadstone.measure.machine import compute_views
+from loadstone.measure.machine import GaugeReading, compute_views
 from loadstone.model.errors import ServiceError, UsageError
 
 ONE, OTHER = "https://a.example:7070", "https://b.example:7070"
@@ -88,5 +88,6 @@ def test_what_a_strange_agent_leaves_out_is_nothing() -> None:
     before |= {name: {} for name in ("cpu", "memory", "swap", "disk", "network", "pressure_us")}
     after = {**before, "unix_ns": 10**9, "cpu": {"user": 5.0}, "disk": {"read_count": 4}, "pressure_us": {"cpu": 1}}
     after["groups"] = [{"group": 1, "name": "a", "cpu": 2.0, "resident": 1}]
-    inside = compute_views({"inside": before, "outside": None}, {"inside": after, "outside": None}, 1.0)["inside"]
-    assert (inside["cpu_cores"], inside["pressure"], inside["groups"]) == ({}, {}, [])
+    inside = compute_views(GaugeReading(before), GaugeReading(after), 1.0).inside
+    assert inside is not None
+    assert (inside.cpu_cores, inside.pressure, inside.groups) == ({}, {}, ())

@@ -13,7 +13,7 @@ RIGHT = b'{"workers": 2, "at_ns": 5, "busy_ns": 3}'
 @pytest.mark.parametrize(
     ("said", "read"),
     [
-        (RIGHT, {"workers": 2, "at_ns": 5, "busy_ns": 3}),
+        (RIGHT, station.WorkerTime(workers=2, at_ns=5, busy_ns=3)),
         *((wrong, None) for wrong in (b"{}", b"[]", b"NaN", b"", b"[" * 100_000, b'{"workers": "x"}', b"\xff")),
     ],
 )

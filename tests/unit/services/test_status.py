@@ -5,6 +5,7 @@ import json
 import pytest
 
 from loadstone.measure.status import compute_status_figures
+from loadstone.model.records.sample import ServiceSample
 from loadstone.services import status
 
 NGINX = (
@@ -29,9 +30,9 @@ def test_php_tells_children_and_their_queue() -> None:
     before = status.read_php(json.dumps(PHP))
     after = status.read_php(json.dumps({**PHP, "accepted conn": 150, "listen queue": 0}))
     now = {"active processes": 4, "idle processes": 1, "listen queue": 0}
-    assert compute_status_figures((10.0, before), (12.0, after)) == {"now": now, "per_s": {"requests": 25}}
-    assert compute_status_figures(None, (12.0, after)) == {"now": now, "per_s": {}}
-    assert compute_status_figures((10.0, before), None) == {"now": {}, "per_s": {}}
+    assert compute_status_figures((10.0, before), (12.0, after)) == ServiceSample(now, {"requests": 25})
+    assert compute_status_figures(None, (12.0, after)) == ServiceSample(now, {})
+    assert compute_status_figures((10.0, before), None) == ServiceSample({}, {})
 
 
 @pytest.mark.parametrize("read", [status.read_nginx, status.read_apache, status.read_php, status.read_json])
