@@ -1,7 +1,9 @@
 """Tiles as declared: what they bear, when they start, what is refused; and the books they are audited by."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,11 @@ import pytest
 
 from loadstone.judge import ledger
 from loadstone.model.errors import StudyError, UsageError
+from loadstone.model.fault import read_fault
 from loadstone.model.figures import Audit
+from loadstone.model.fleet import FleetSpec, HostRole, HostSpec
 from loadstone.model.load import Population
-from loadstone.model.machine import MachineSpec, Placement
+from loadstone.model.machine import PUBLIC, MachineSpec, Placement
 from loadstone.model.records.check import Outcome
 from loadstone.model.target import Target
 from loadstone.model.tile import Role, read_tile
@@ -20,8 +24,9 @@ from loadstone.platforms.registry import read_machine
 from loadstone.run.criteria import compute_mean_pause_s
 from loadstone.run.deployment import Deployment
 from loadstone.run.disclosure import record_placement
+from loadstone.run.executor import DriverJob
 from loadstone.run.manifest import declare_manifest
-from loadstone.run.plan import WorkloadLoad
+from loadstone.run.plan import LOGGED, WorkloadLoad
 from loadstone.run.spec import RunSpec
 from loadstone.run.tiles.spec import (
     build_tile_profile,
@@ -109,18 +114,46 @@ def test_tiles_do_not_peak_together_and_each_has_whole_periods() -> None:
     assert shifts == [0, 400, 800]
 
 
+def prepare_rounds(spec: RunSpec, count: int, folder: Path) -> list[Sequence[DriverJob]]:
+    """The jobs of all rounds, against so many tiles that only have addresses."""
+    target = Target.parse(["http://h:1"])
+    up = tuple(
+        TileUp(number, dict.fromkeys(Role, target), {"web": target}, frozenset({f"tile{number}-web"}))
+        for number in range(1, count + 1)
+    )
+    result = ResultFolder.create(folder, declare_manifest(spec))
+    rounds = [load.prepare(Testbed((), "fake", tiles=up), result) for load in Deployment(spec).plan_rounds()]
+    result.release()
+    return [prepared.jobs for prepared in rounds]
+
+
 def test_every_plan_names_its_own_parts_and_has_its_own_seed(tmp_path: Path) -> None:
     many = order(2)
-    target = Target.parse(["http://h:1"])
-    up = tuple(TileUp(number, dict.fromkeys(Role, target)) for number in (1, 2))
-    folder = ResultFolder.create(tmp_path, declare_manifest(many))
-    jobs = Deployment(many).plan_rounds()[0].prepare(Testbed((), "fake", tiles=up), folder).jobs
-    folder.release()
+    (jobs,) = prepare_rounds(many, 2, tmp_path)
     assert [job.plan["name"] for job in jobs[1::4]] == ["tile1-dealers-tile1-lines", "tile2-dealers-tile2-lines"]
     assert [job.role for job in jobs[:2]] == ["tile1-web-driver", "tile1-app-driver"]
     assert len({job.plan["seed"] for job in jobs[:4]}) == 1
     assert jobs[0].plan["seed"] != jobs[4].plan["seed"]
     assert [job.after_s for job in (jobs[0], jobs[4])] == [0, many.stagger_s]
+
+
+def test_all_drivers_of_a_tile_run_on_one_host_and_record_its_machines_alone(tmp_path: Path) -> None:
+    addresses = {PUBLIC: IPv4Address("127.0.0.1")}
+    hosts = {name: HostSpec(roles=(HostRole.DRIVER,), addresses=addresses) for name in ("a", "b")}
+    spec = replace(order(3, has_heartbeats=True), fleet=FleetSpec(hosts=hosts), fault=read_fault("db:kill-primary@1"))
+    loaded, idle = prepare_rounds(spec, 3, tmp_path)
+    assert [job.hosts for job in loaded] == [("a",)] * 4 + [("b",)] * 4 + [("a",)] * 4
+    assert [(job.hosts, job.role) for job in idle] == [
+        (("a",), "tile1-poll-driver"),
+        (("b",), "tile2-poll-driver"),
+        (("a",), "tile3-poll-driver"),
+    ]
+    for number, job in zip((1, 2, 3), loaded[::4], strict=True):
+        assert job.members is not None
+        assert {"web", "web-driver"} <= {member.removeprefix(f"tile{number}-") for member in job.members}
+        assert all(member.startswith(f"tile{number}-") for member in job.members)
+    assert {job.plan["log_operations"] for job in loaded} == {LOGGED}, "a fault needs each operation"
+    assert {job.plan["log_operations"] for job in idle} == {0}
 
 
 def test_downloads_of_a_tile_are_not_slowed_by_a_line() -> None:
