@@ -135,10 +135,10 @@ class RunSpec:
         phases = self.profile.phases
         if part.is_idle:
             return Phases(1, 1, min(IDLE_S, phases.steady_s), 1)
-        return delay_window(phases, self.stagger_s * (self.copies - (part.id.tile or 1)))
+        return defer_window(phases, self.stagger_s * (self.copies - (part.id.tile or 1)))
 
 
-def delay_window(phases: Phases, seconds: float) -> Phases:
+def defer_window(phases: Phases, seconds: float) -> Phases:
     """Returns phases whose window begins so much later, after a longer warm-up."""
     return replace(phases, warm_up_s=phases.warm_up_s + seconds) if seconds else phases
 

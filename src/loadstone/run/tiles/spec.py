@@ -18,7 +18,7 @@ from loadstone.model.workload.values import TableValues
 from loadstone.platforms.registry import build_machine_kind
 from loadstone.run.criteria import compute_mean_pause_s
 from loadstone.run.plan import WorkloadLoad
-from loadstone.run.spec import RunSpec, delay_window
+from loadstone.run.spec import RunSpec, defer_window
 from loadstone.topologies import dealership
 from loadstone.workloads import load
 from loadstone.workloads.shares import compute_shares
@@ -174,8 +174,8 @@ def _list_polled(tile: Tile) -> list[_PlayedLoad]:
 def _load_part(tiles: Tiles, phases: Phases, played: _PlayedLoad, load_of: TileLoad) -> WorkloadLoad:
     """Returns a load of a tile, as large as its share of a full tile."""
     number, tile = load_of.number, tiles.tile
-    delayed = delay_window(phases, tile.run.stagger_s * (tiles.count - number))
-    curve = tile.build_curve(number, tiles.count, delayed) if played.is_curved else None
+    deferred = defer_window(phases, tile.run.stagger_s * (tiles.count - number))
+    curve = tile.build_curve(number, tiles.count, deferred) if played.is_curved else None
     return _part(number, played, load_of.compute_share(played.count), curve)
 
 
