@@ -3,19 +3,17 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from loadstone.model.figures import NO_CONNECTIONS, NO_SESSIONS, NO_TALLY
 from loadstone.model.records.events import (
     EVENT_SCHEMA,
-    ConnectionStats,
     CpuShare,
     End,
     Event,
     Interval,
     OperationCounts,
     OperationRecord,
-    OperationTally,
     PartNames,
     PauseCounts,
-    SessionCounts,
     Slowest,
     Start,
     Totals,
@@ -25,7 +23,6 @@ from loadstone.store.figures import STEADY_PHASE
 from loadstone.store.histograms import EMPTY_HISTOGRAM, encode_times
 from loadstone.tools.kind import Amount, ToolFigures, ToolInterval, ToolKind, ToolTask, sum_amounts
 
-NO_TOOL_CONNECTIONS = ConnectionStats(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 ERROR_KIND = "tool"
 """Kind of the errors that a tool counted."""
 
@@ -93,7 +90,7 @@ def _interval(job: ToolJob, interval: ToolInterval, lead_s: float) -> Interval:
         response=times,
         service=times,
         lag=EMPTY_HISTOGRAM,
-        connections=NO_TOOL_CONNECTIONS,
+        connections=NO_CONNECTIONS,
         cpu=CpuShare(()),
     )
 
@@ -125,10 +122,10 @@ def _totals(job: ToolJob, figures: ToolFigures) -> Totals:
         cpu=CpuShare(()),
         operations=(_operation(job, figures.total),),
         lag=EMPTY_HISTOGRAM,
-        sessions=SessionCounts(0, 0, 0, 0, 0, 0, 0),
+        sessions=NO_SESSIONS,
         pauses=PauseCounts(0, 0.0, 0.0),
         pause=EMPTY_HISTOGRAM,
-        connections=NO_TOOL_CONNECTIONS,
+        connections=NO_CONNECTIONS,
     )
 
 
@@ -137,7 +134,7 @@ def _operation(job: ToolJob, amount: Amount) -> OperationRecord:
     return OperationRecord(
         name=job.operation,
         counts=_counts(amount, job.limit),
-        tally=OperationTally(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+        tally=NO_TALLY,
         ended_s=amount.total_s,
         ended_bytes=amount.bytes,
         entered=EMPTY_HISTOGRAM,
