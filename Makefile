@@ -60,8 +60,8 @@ format: $(VENV)/developing   ## format all sources
 calibrate: $(VENV)/developing   ## measure in virtual time how often studies are right (hours for many trials)
 	$(BIN)/python -m benches.calibrate
 
-bench: $(VENV)/developing   ## measure the driver against other tools (half an hour) and write docs/evidence/performance.md
-	@scripts/system-packages nginx wrk
+bench: $(VENV)/developing   ## measure the driver and the commands against other tools (an hour) and write docs/evidence/performance.md
+	@scripts/system-packages nginx wrk h2load
 	$(BIN)/python -m benches $(CASES)
 
 fleet-trial: $(VENV)/developing   ## starts on eight hosts and deaths of every part, twenty of each (half an hour, as root)

@@ -5,8 +5,8 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benches.cases import CASES, OURS, Setting, say, versions, workshop
-from benches.measure import machine, regressions, save
+from benches.cases import CASES, OURS, Setting, versions, workshop
+from benches.measure import machine, regressions, save, say
 from benches.page import write_page
 from benches.server import nginx
 from loadstone.host import programs

@@ -1,11 +1,9 @@
 """What is measured: each case gives one document of figures."""
 
 import json
-import os
 import re
 import statistics
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,10 +15,13 @@ from typing import Any
 
 from scipy import stats
 
-from benches import commands, driver
+from benches import commands, driver, protocols
 from benches.driver import Page
-from benches.measure import Series, execute, stop_for
+from benches.examples import find_example
+from benches.measure import Series, execute, say, stop_for
+from benches.reference import measure_servers
 from benches.server import FILES, Server, bare_server
+from benches.sessions import measure_sessions
 from benches.theory import closed_stall_s, open_stall_s
 from benches.tools import OTHERS, Job, MissingError, Tool
 from loadstone.host import programs
@@ -37,7 +38,6 @@ from loadstone.workloads import load as load_workload
 Json = dict[str, Any]
 
 OURS = "loadstone"
-ROOT = Path(__file__).parents[1]
 STALL_S = 1.0
 
 
@@ -55,11 +55,6 @@ class Setting:
         return {"": self.server.http, "tls12": self.server.tls12, "tls13": self.server.tls13}[tls]
 
 
-def say(text: str) -> None:
-    """Tells how far it is."""
-    print(text, file=sys.stderr, flush=True)
-
-
 def as_target(address: str) -> Target:
     """A server as a target; its certificate is believed, as by the other tools."""
     return Target.parse([address], None, False)
@@ -72,7 +67,7 @@ def per_request(setting: Setting, file: str, connections: int, tls: str = "", ke
 
 def saturated(setting: Setting, file: str, connections: int) -> Json:
     """The same against a server that costs less than any tool, so that none waits for it."""
-    with bare_server(_example("bare_serve"), setting.server.folder / "site" / f"{file}.html") as address:
+    with bare_server(find_example("bare_serve"), setting.server.folder / "site" / f"{file}.html") as address:
         return _per_request(setting, address, file, Job("", connections, setting.seconds))
 
 
@@ -85,10 +80,20 @@ def _per_request(setting: Setting, address: str, file: str, given: Job) -> Json:
         return 1e6 * cost.cpu_s / driver.requests(events)
 
     runs: dict[str, Callable[[], float]] = {OURS: partial(ours, as_target(address))}
+    if not job.is_over_tls and job.keep_alive:
+        runs["bare loop"] = partial(_bare_cpu_us, address, f"/{file}.html", job)
     if job.is_over_tls and not job.keep_alive:
         authority = (setting.server.folder / "authority.pem").read_text(encoding="utf-8")
         runs[f"{OURS}, verifying"] = partial(ours, Target.parse([address], authority))
     return {"unit": "us CPU a request", **_alternate(setting, runs, job, 1e6)}
+
+
+def _bare_cpu_us(address: str, path: str, job: Job) -> float:
+    """CPU microseconds a request of a loop that does nothing but send and receive."""
+    host = address.partition("//")[2]
+    command = [str(find_example("bare_request")), host, path, str(job.connections), f"{job.seconds:g}"]
+    cost = execute(command)
+    return 1e6 * cost.cpu_s / float(json.loads(cost.output)["requests"])
 
 
 def _cpu_s(tool: Tool, job: Job, scale: float) -> float:
@@ -138,7 +143,7 @@ def bodies(setting: Setting, file: str, connections: int) -> Json:
     url, length = f"{setting.server.http}/{file}.html", FILES[file]
     gigabytes = length / 1e9
     page = Page(file).write(setting.folder / f"page-{file}")
-    bare = _example("bare_receive")
+    bare = find_example("bare_receive")
     host = url.partition("//")[2].partition("/")[0]
 
     def ours() -> float:
@@ -152,16 +157,6 @@ def bodies(setting: Setting, file: str, connections: int) -> Json:
     job = Job(url, connections, setting.seconds)
     runs: dict[str, Callable[[], float]] = {OURS: ours, "bare loop": least}
     return {"unit": "s CPU a GB", **_alternate(setting, runs, job, 1 / gigabytes)}
-
-
-def _example(name: str) -> Path:
-    """A program of the driver's examples; builds it where it is missing."""
-    program = Path(programs.find_driver()).parent / "examples" / name
-    if not program.exists():
-        command = ["cargo", "build", "--release", "--quiet", "-p", "loadstone-driver", "--example", name]
-        subprocess.run(command, check=True, cwd=ROOT)
-        program = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / name
-    return program
 
 
 def starts(setting: Setting) -> Json:
@@ -256,32 +251,6 @@ def stall(setting: Setting) -> Json:
     return found
 
 
-def sessions(setting: Setting) -> Json:
-    """Banking over TLS on one core: 10,000 sessions, and the number with which the driver uses half its core."""
-    found: Json = {"unit": "", "loads": {}}
-    for count in (4_500, 10_000):
-        say(f"    {count} sessions ...")
-        with _reference() as target:
-            load, phases = Population(count), Phases(40, 20, max(30.0, 3 * setting.seconds), 2)
-            cost, events = driver.play("banking", load, phases, target)
-        totals = next(event for event in events if event["event"] == "totals")
-        steady = [event for event in events if event["event"] == "interval" and event["phase"] == "steady"]
-        errors: dict[str, int] = {}
-        for one in totals["operations"]:
-            for kind, number in one["counts"]["errors"].items():
-                errors[kind] = errors.get(kind, 0) + number
-        found["loads"][str(count)] = {
-            "driver_core_share": totals["cpu"]["threads"][0],
-            "lag_p99_ms": totals["lag"]["p99_ns"] / 1e6,
-            "http_requests_per_s": totals["connections"]["http_requests"] / totals["steady_ns"] * 1e9,
-            "connections_open": statistics.median(event["connections_open"] for event in steady),
-            "peak_kib_a_session": cost.peak_bytes / 1024 / count,
-            "errors": errors,
-        }
-        say(f"    {found['loads'][str(count)]}")
-    return found
-
-
 def idle(setting: Setting) -> Json:
     """Memory of a generator that holds 10,000 idle TLS connections, one a session."""
     count = 10_000
@@ -319,27 +288,8 @@ def virtual(setting: Setting) -> Json:
     return found
 
 
-@contextmanager
-def _reference() -> Iterator[Target]:
-    """The reference server and its back end on the server's core."""
-    processes: list[subprocess.Popen[str]] = []
-
-    def start(*words: str) -> Json:
-        command = ["taskset", "-c", "1", programs.find_server(), *words, "--threads", "1", "--until-stdin-ends"]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        processes.append(process)
-        assert process.stdout is not None
-        ready: Json = json.loads(process.stdout.readline())
-        return ready
-
-    try:
-        backend = start("backend")
-        web = start("web", "--backend", backend["http"], "--listen-tls", "127.0.0.1:0")
-        yield Target.parse([f"http://{web['http']}", f"https://{web['https']}"], web["authority"])
-    finally:
-        for process in processes:
-            process.terminate()
-            process.wait()
+def _http2(setting: Setting, users: int, streams: int) -> Json:
+    return protocols.measure_http2(setting.server, setting.repeats, setting.seconds, setting.folder, users, streams)
 
 
 CASES: dict[str, Callable[[Setting], Json]] = {
@@ -352,14 +302,22 @@ CASES: dict[str, Callable[[Setting], Json]] = {
     "tls13-handshake": lambda setting: per_request(setting, "1k", 32, "tls13", keep_alive=False),
     "body-1m": lambda setting: bodies(setting, "1m", 4),
     "body-35m": lambda setting: bodies(setting, "35m", 2),
+    "http2-one-stream": lambda setting: _http2(setting, 64, 1),
+    "http2-many-streams": lambda setting: _http2(setting, 8, 32),
+    "websocket": lambda setting: protocols.measure_websocket(setting.repeats, setting.seconds, setting.folder, 64),
+    "two-threads": lambda setting: protocols.measure_threads(setting.repeats, setting.seconds, setting.folder, 1000),
+    "reference-server": lambda setting: measure_servers(setting.repeats, setting.seconds),
     "idle-tls": idle,
     "start-accuracy": starts,
     "stall": stall,
-    "sessions": sessions,
+    "sessions": lambda setting: measure_sessions(setting.seconds),
     "virtual-time": virtual,
     "discrete-events": lambda setting: commands.measure_discrete_events(setting.repeats),
     "start-up": lambda setting: commands.measure_command(commands.START_UP, setting.repeats, setting.folder),
     "virtual-run": lambda setting: commands.measure_command(commands.RUN, setting.repeats, setting.folder),
+    "report": lambda setting: commands.measure_report(setting.repeats, setting.folder),
+    "list": lambda setting: commands.measure_list(setting.repeats, setting.folder),
+    "import": lambda setting: commands.measure_import(setting.repeats, setting.folder),
     "virtual-search": lambda setting: commands.measure_command(commands.SEARCH, setting.repeats, setting.folder),
 }
 """By name, in order."""

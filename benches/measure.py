@@ -7,16 +7,22 @@ import resource
 import signal
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 GENERATOR_CORE, SERVER_CORE = 0, 1
 """Generator and server are kept apart, so that neither's work is counted as the other's."""
+
+
+SPAWN = Path(__file__).parent / "spawn.py"
+"""Starts a command and notes what it cost."""
 
 
 @dataclass(frozen=True)
@@ -31,33 +37,39 @@ class Cost:
     errors: str
 
 
-def execute(command: Sequence[str], core: int = GENERATOR_CORE, given: bytes = b"") -> Cost:
-    """Runs a command to its end on one core; raises RuntimeError with what it said when it fails."""
-    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+def execute(command: Sequence[str], cores: Sequence[int] = (GENERATOR_CORE,), given: bytes = b"") -> Cost:
+    """Runs a command to its end on some cores; raises RuntimeError with what it said when it fails."""
+    with tempfile.TemporaryDirectory(prefix="loadstone-bench-") as name, ExitStack() as opened:
+        source, out, errors = (opened.enter_context(tempfile.TemporaryFile()) for _ in range(3))
         source.write(given)
         source.seek(0)
+        figures = Path(name) / "figures"
+        pinned = ["taskset", "-c", ",".join(map(str, cores)), *command]
         started = time.monotonic()
         process = subprocess.Popen(
-            ["taskset", "-c", str(core), *command],
+            [sys.executable, "-I", "-S", str(SPAWN), str(figures), *pinned],
             stdin=source,
             stdout=out,
             stderr=errors,
             preexec_fn=_many_files,
+            start_new_session=True,
         )
         try:
-            _, status, usage = os.wait4(process.pid, 0)
+            process.wait()
         except KeyboardInterrupt:
-            process.send_signal(signal.SIGKILL)
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             raise
-        process.returncode = os.waitstatus_to_exitcode(status)
         wall_s = time.monotonic() - started
         out.seek(0)
         errors.seek(0)
         text, said = (file.read().decode(errors="replace") for file in (out, errors))
-    if process.returncode not in (0, 99):  # 99: k6, a threshold was crossed
-        raise RuntimeError(f"{command[0]} ended with {process.returncode}: {(said or text).strip()[-400:]}")
-    return Cost(usage.ru_utime + usage.ru_stime, wall_s, usage.ru_maxrss * 1024, text, said)
+        if not figures.exists():
+            raise RuntimeError(f"{command[0]} could not be started: {said.strip()[-400:]}")
+        code, cpu_s, peak_kib = json.loads(figures.read_text(encoding="utf-8"))
+    if code not in (0, 99):  # 99: k6, a threshold was crossed
+        raise RuntimeError(f"{command[0]} ended with {code}: {(said or text).strip()[-400:]}")
+    return Cost(cpu_s, wall_s, peak_kib * 1024, text, said)
 
 
 def _many_files() -> None:
@@ -77,6 +89,11 @@ def stop_for(pid: int, after_s: float, seconds: float) -> threading.Thread:
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     return thread
+
+
+def say(text: str) -> None:
+    """Tells how far it is."""
+    print(text, file=sys.stderr, flush=True)
 
 
 @dataclass
@@ -121,18 +138,37 @@ REGRESSION = 1.1
 
 
 def regressions(before: dict[str, Any], after: dict[str, Any], tool: str) -> list[str]:
-    """What a tool's medians of a case lost against an earlier taking on the same processor, as sentences.
+    """What a tool's costs of a case lost against an earlier taking on the same processor, as sentences.
 
-    A case of `tools` has one cost. Costs that the earlier one does not have, and those of another processor, are left
-    out.
+    Costs that the earlier one does not have, and those of another processor, are left out.
     """
     if before.get("machine", {}).get("cpu") != after["machine"]["cpu"]:
         return []
-    costs = (case.get("tools", {}).get(tool) for case in (before, after))
-    earlier, later = (cost["median"] if isinstance(cost, dict) else cost for cost in costs)
-    if earlier is None or later is None or later < REGRESSION * earlier:
-        return []
-    percent, on = 100 * (later / earlier - 1), before["taken"][:10]
-    return [
-        f"{after['case']}: {later:.3g} {after.get('unit', '')} instead of {earlier:.3g} on {on} (+{percent:.0f} %)."
-    ]
+    earlier, on = costs(before, tool), before["taken"][:10]
+    found = []
+    for name, (later, unit) in costs(after, tool).items():
+        if name in earlier and later >= REGRESSION * earlier[name][0]:
+            percent = 100 * (later / earlier[name][0] - 1)
+            found.append(f"{name}: {later:.3g} {unit} instead of {earlier[name][0]:.3g} on {on} (+{percent:.0f} %).")
+    return found
+
+
+def costs(case: dict[str, Any], tool: str) -> dict[str, tuple[float, str]]:
+    """A tool's costs of a case with their units, by what they are the cost of: the less the better.
+
+    A case of `tools` has one. Others have one for each number of sessions, or for each file.
+    """
+    name, unit = case["case"], case.get("unit", "")
+    found: dict[str, tuple[float, str]] = {}
+    if (cost := case.get("tools", {}).get(tool)) is not None:
+        found[name] = (cost["median"] if isinstance(cost, dict) else cost, unit)
+    for count, load in case.get("loads", {}).items():
+        found[f"{name}, {count} sessions"] = (load["peak_kib_a_session"], "KiB a session")
+        found[f"{name}, {count} sessions, driver"] = (load["driver_core_share"], "of a core")
+    for count, virtual in case.get("sessions", {}).items():
+        found[f"{name}, {count} sessions"] = (virtual["ns_cpu_an_operation"], "ns CPU an operation")
+    for size, file in case.get("sizes", {}).items():
+        found[f"{name}, {size}"] = (file["ratio"], "of nginx's cost")
+    if name == "two-threads":
+        found[name] = (1 / case["ratios"]["two threads"], "of one thread's time")
+    return found

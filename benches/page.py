@@ -21,9 +21,16 @@ COSTS = {
     "tls-handshake": "1 KiB over TLS 1.2, a full handshake for every request, 32 at once",
     "tls13-keep-alive": "1 KiB over TLS 1.3, 64 connections kept",
     "tls13-handshake": "1 KiB over TLS 1.3, a full handshake for every request, 32 at once",
+    "http2-one-stream": "1 KiB over HTTP/2 without TLS, 64 connections, one request at a time on each",
+    "http2-many-streams": "1 KiB over HTTP/2 without TLS, 8 connections, 32 requests at a time on each",
+    "websocket": "WebSocket messages of 64 bytes and their echo, 64 connections",
+    "two-threads": "Two driver threads, without a server",
     "body-1m": "1 MB bodies, 4 connections",
     "body-35m": "35 MB bodies, 2 connections",
     "discrete-events": "10,000 bank sessions that queue at a station, as discrete events",
+    "report": "Report of three half-hours: `loadstone report`",
+    "list": "List of 2,000 results: `loadstone results`",
+    "import": "Workload from two recordings: `loadstone workloads from-har`",
     "start-up": "Start-up: `loadstone --version`",
     "virtual-run": "One run in virtual time: `loadstone run static --virtual`",
     "virtual-search": "A search of 15 runs in virtual time: `loadstone search static --virtual`",
@@ -47,7 +54,7 @@ def write_page(results: Path, page: Path) -> None:
     """Writes the page from whatever results there are."""
     kept = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(results.glob("*.json"))}
     parts = [HEAD, *_about(kept)]
-    for section in (_costs, _idle, _starts, _stall, _sessions, _virtual):
+    for section in (_costs, _servers, _idle, _starts, _stall, _sessions, _virtual):
         parts.extend(section(kept))
     page.write_text("\n".join(map(_wrapped, parts)).rstrip() + "\n", encoding="utf-8")
 
@@ -86,10 +93,34 @@ def _costs(kept: dict[str, Json]) -> Iterator[str]:
         for tool, series in one["tools"].items():
             ratio = one["ratios"].get(tool)
             yield f"| {tool} | {_spread(series)} | {'' if ratio is None else f'{ratio:.2f}'} |"
-        yield f"\nTaken {one['taken'][:10]} on {one['machine']['cpu']}."
-        yield from (f"\n**Regression**: {regression}" for regression in one.get("regressions", ()))
+        if "note" in one:
+            yield f"\n{one['note']}"
+        yield from _taken(one)
         yield from _skipped(one)
         yield ""
+
+
+def _taken(one: Json) -> Iterator[str]:
+    """Day and processor of a case, and what it lost against the taking before."""
+    yield f"\nTaken {one['taken'][:10]} on {one['machine']['cpu']}."
+    yield from (f"\n**Regression**: {regression}" for regression in one.get("regressions", ()))
+
+
+def _servers(kept: dict[str, Json]) -> Iterator[str]:
+    if (one := kept.get("reference-server")) is None:
+        return
+    yield "## Reference web server against nginx with tuned settings\n"
+    yield (
+        "Both servers send the same files to a bare loop of 50 connections, on one core each. Costs are CPU "
+        "microseconds of the server for a file.\n"
+    )
+    yield "| file | reference server | nginx, tuned | ours to theirs |"
+    yield "|---|---|---|---|"
+    for size, figures in one["sizes"].items():
+        both = " | ".join(_spread(series) for series in figures["tools"].values())
+        yield f"| {size.removesuffix('k')} KiB | {both} | {figures['ratio']:.2f} |"
+    yield from _taken(one)
+    yield ""
 
 
 def _idle(kept: dict[str, Json]) -> Iterator[str]:
@@ -104,6 +135,7 @@ def _idle(kept: dict[str, Json]) -> Iterator[str]:
     yield "|---|---|"
     for tool, value in one["tools"].items():
         yield f"| {tool} | {value:.1f} |"
+    yield from _taken(one)
     yield from _skipped(one)
     yield ""
 
@@ -167,6 +199,7 @@ def _sessions(kept: dict[str, Json]) -> Iterator[str]:
             f"| {int(count):,} | {100 * figures['driver_core_share']:.0f} % | {figures['lag_p99_ms']:.1f} ms "
             f"| {figures['http_requests_per_s']:,.0f} | {figures['connections_open']:,.0f} | {figures['peak_kib_a_session']:.1f} | {errors} |"
         )
+    yield from _taken(one)
     yield ""
 
 
@@ -183,6 +216,7 @@ def _virtual(kept: dict[str, Json]) -> Iterator[str]:
     for count, figures in one["sessions"].items():
         cost = figures["ns_cpu_an_operation"]
         yield f"| {int(count):,} | {figures['operations']:,} | {figures['wall_s']:.1f} | {cost:,.0f} |"
+    yield from _taken(one)
     yield ""
 
 

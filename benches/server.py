@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benches.measure import SERVER_CORE
 
-FILES = {"1k": 1024, "10k": 10 * 1024, "1m": 1_000_000, "35m": 35_000_000}
+FILES = {"1k": 1024, "10k": 10 * 1024, "100k": 100 * 1024, "1m": 1_000_000, "35m": 35_000_000}
 """Names and lengths of what it serves."""
 TITLE = "One page of the bench"
 
@@ -30,6 +30,7 @@ http {{
     ssl_session_tickets off; ssl_session_cache off;
     root {folder}/site;
     server {{ listen 127.0.0.1:{http} backlog=4096; }}
+    server {{ listen 127.0.0.1:{http2} http2 backlog=4096; sendfile off; }}
     server {{ listen 127.0.0.1:{tls12} ssl backlog=4096; ssl_protocols TLSv1.2; }}
     server {{ listen 127.0.0.1:{tls13} ssl backlog=4096; ssl_protocols TLSv1.3; }}
 }}
@@ -43,7 +44,8 @@ class Server:
     http: str
     tls12: str
     tls13: str
-    """Addresses; the last two speak one version of TLS each."""
+    http2: str
+    """Addresses; the second and the third speak one version of TLS each, the last HTTP/2 without TLS."""
     worker: int
     """Process id of its worker."""
     version: str
@@ -56,10 +58,10 @@ def nginx(loadstone_server: str) -> Iterator[Server]:
     program = shutil.which("nginx") or "/usr/sbin/nginx"
     with tempfile.TemporaryDirectory(prefix="loadstone-bench-") as name:
         folder = Path(name)
-        _write_site(folder / "site")
+        write_site(folder / "site")
         subprocess.run([loadstone_server, "certificate", str(folder), "--name", "127.0.0.1"], check=True)
-        http, tls12, tls13 = _free_port(), _free_port(), _free_port()
-        configuration = _CONFIGURATION.format(folder=folder, http=http, tls12=tls12, tls13=tls13)
+        http, tls12, tls13, http2 = (find_free_port() for _ in range(4))
+        configuration = _CONFIGURATION.format(folder=folder, http=http, tls12=tls12, tls13=tls13, http2=http2)
         (folder / "nginx.conf").write_text(configuration)
         folder.chmod(0o755)
         command = ["taskset", "-c", str(SERVER_CORE), program, "-p", str(folder), "-c", str(folder / "nginx.conf")]
@@ -70,7 +72,8 @@ def nginx(loadstone_server: str) -> Iterator[Server]:
             said = subprocess.run([program, "-v"], capture_output=True, text=True, check=False).stderr.strip()
             version = said.partition("/")[2]
             plain, older, newer = f"http://127.0.0.1:{http}", f"https://127.0.0.1:{tls12}", f"https://127.0.0.1:{tls13}"
-            yield Server(plain, older, newer, int(children[0]), version, folder)
+            multiplexed = f"http://127.0.0.1:{http2}"
+            yield Server(plain, older, newer, multiplexed, int(children[0]), version, folder)
         finally:
             process.terminate()
             process.wait()
@@ -89,14 +92,16 @@ def bare_server(program: Path, file: Path) -> Iterator[str]:
         process.wait()
 
 
-def _write_site(folder: Path) -> None:
+def write_site(folder: Path) -> None:
+    """Writes the files into a new folder."""
     folder.mkdir()
     for name, length in FILES.items():
         head = f"<!doctype html><html><head><title>{TITLE}</title></head><body>".encode()
         (folder / f"{name}.html").write_bytes(head + b"x" * (length - len(head) - 1) + b"\n")
 
 
-def _free_port() -> int:
+def find_free_port() -> int:
+    """Returns a free port of the loopback address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

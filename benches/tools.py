@@ -32,6 +32,8 @@ class Job:
     keep_alive: bool = True
     rate: float | None = None
     """Requests per second, where the tool can; None for a closed loop."""
+    streams: int = 1
+    """Requests at a time on a connection, over HTTP/2."""
 
     @property
     def is_over_tls(self) -> bool:
@@ -97,6 +99,16 @@ def _find_wrk() -> str:
 
 
 @cache
+def _find_h2load() -> str:
+    if shutil.which("h2load") is None:
+        subprocess.run([str(HERE.parent / "scripts" / "system-packages"), "h2load"], check=False)
+    found = shutil.which("h2load")
+    if found is None:
+        raise MissingError("h2load is no package of this system")
+    return found
+
+
+@cache
 def _find_oha() -> str:
     command = ["cargo", "install", "oha", "--locked", "--quiet", "--root", str(KEPT / "oha")]
     return _installed("oha", KEPT / "oha" / "bin" / "oha", command, "cargo")
@@ -133,6 +145,16 @@ def _wrk(program: str, job: Job) -> list[str]:
     close = [] if job.keep_alive else ["-H", "Connection: close"]
     script = ["-s", str(HERE / "wrk.lua")]
     return [program, "-t1", f"-c{job.connections}", f"-d{job.seconds:g}s", "--timeout", "30s", *close, *script, job.url]
+
+
+def _h2load(program: str, job: Job) -> list[str]:
+    options = ["-t1", f"-c{job.connections}", f"-m{job.streams}", f"-D{job.seconds:g}", "--warm-up-time=0"]
+    return [program, *options, job.url]
+
+
+def _read_h2load(output: str) -> Said:
+    done = re.search(r"(\d+) succeeded", output)
+    return Said(int(done.group(1)) if done else 0)
 
 
 def _oha(program: str, job: Job) -> list[str]:
@@ -220,6 +242,9 @@ def _read_wrk(output: str) -> Said:
     times = {name: said[name] / 1e6 for name in ("p50", "p99", "p99.9", "max")}
     return Said(said["requests"], times)
 
+
+H2LOAD = Tool("h2load", _find_h2load, lambda at: _first(at, "--version"), _h2load, _read_h2load)
+"""The only one of them for HTTP/2."""
 
 OTHERS = (
     Tool("wrk", _find_wrk, lambda at: _first(at, "-v"), _wrk, _read_wrk),
