@@ -135,6 +135,18 @@ impl OperationCounts {
 impl OperationTotals {
     /// Counts an operation that began and ended in the steady state.
     pub(crate) fn add(&mut self, outcome: &Outcome) {
+        self.add_response(outcome);
+        if outcome.fault.is_some() {
+            return; // an answer that is wrong or missing has no service time
+        }
+        self.service.record(outcome.end_ns.saturating_sub(outcome.sent_ns));
+        if let Some(first_byte) = outcome.first_byte_ns {
+            self.first_byte.record(first_byte);
+        }
+    }
+
+    /// Counts an operation that began and ended in the steady state, without the times since it was sent.
+    pub(crate) fn add_response(&mut self, outcome: &Outcome) {
         self.counts.add(outcome);
         self.tally.merge(&outcome.tally);
         self.add_requests_beside(outcome.requests_beside);
@@ -146,10 +158,6 @@ impl OperationTotals {
         let response_ns = outcome.end_ns.saturating_sub(outcome.intended_ns);
         self.response.record(response_ns);
         self.slowest.add(response_ns, outcome.intended_ns);
-        self.service.record(outcome.end_ns.saturating_sub(outcome.sent_ns));
-        if let Some(first_byte) = outcome.first_byte_ns {
-            self.first_byte.record(first_byte);
-        }
     }
 
     /// Counts an embedded file that came.

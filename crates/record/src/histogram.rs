@@ -61,8 +61,22 @@ impl TimeHistogram {
         self.inner.saturating_record(time_us);
     }
 
+    /// Counts the same time, in nanoseconds, `count` times.
+    pub fn record_many(&mut self, time_ns: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let time_us = (time_ns / 1000).max(LOWEST_US);
+        self.clamped += if time_us > HIGHEST_US { count } else { 0 };
+        self.sum_ns += u128::from(time_ns) * u128::from(count);
+        self.inner.saturating_record_n(time_us, count);
+    }
+
     /// Forgets everything, and keeps the memory.
     pub fn clear(&mut self) {
+        if self.count() == 0 {
+            return;
+        }
         self.inner.reset();
         self.sum_ns = 0;
         self.clamped = 0;
@@ -192,6 +206,18 @@ mod tests {
     fn a_histogram_that_is_none_is_refused() {
         let record = EncodedHistogram { count: 3, hdr: "bm90IGEgaGlzdG9ncmFt".into(), ..EncodedHistogram::default() };
         assert!(TimeHistogram::from_record(record).is_err());
+    }
+
+    #[test]
+    fn a_time_recorded_many_times_is_that_time_recorded_again_and_again() {
+        let (mut many, mut repeated) = (TimeHistogram::new(), TimeHistogram::new());
+        for (time_ns, count) in [(0, 3), (5_000_000, 2), (700_000_000_000, 2), (9_000, 0)] {
+            many.record_many(time_ns, count);
+            (0..count).for_each(|_| repeated.record(time_ns));
+        }
+        assert_eq!(many.to_record(), repeated.to_record());
+        many.clear();
+        assert_eq!(many.to_record(), EncodedHistogram::default());
     }
 
     #[test]

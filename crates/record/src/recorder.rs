@@ -64,6 +64,13 @@ impl Interval {
     pub fn new(operations: usize) -> Self {
         Interval { operations: vec![OperationCounts::default(); operations], ..Interval::default() }
     }
+
+    /// Forgets everything, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.operations.fill(OperationCounts::default());
+        [&mut self.response, &mut self.service, &mut self.lag].into_iter().for_each(TimeHistogram::clear);
+        self.connections = ConnectionStats::default();
+    }
 }
 
 impl Totals {
@@ -76,7 +83,7 @@ impl Totals {
 /// The record of one thread: the running second and the steady state so far.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    steady: std::ops::Range<u64>,
+    pub(crate) steady: std::ops::Range<u64>,
     pub interval: Interval,
     pub totals: Totals,
 }
@@ -106,6 +113,11 @@ impl Recorder {
             self.interval.response.record(outcome.end_ns.saturating_sub(outcome.intended_ns));
             self.interval.service.record(outcome.end_ns.saturating_sub(outcome.sent_ns));
         }
+        self.add_to_steady_state(outcome);
+    }
+
+    /// Counts an operation that has ended in the steady state, by how it lies in it.
+    pub(crate) fn add_to_steady_state(&mut self, outcome: &Outcome) {
         let totals = &mut self.totals.operations[outcome.operation];
         let lasted_ns = outcome.end_ns.saturating_sub(outcome.intended_ns);
         let window = match Window::of(outcome.intended_ns, Some(outcome.end_ns), self.steady.clone()) {

@@ -98,6 +98,11 @@ impl Script {
         matches!(self.chooser, Chooser::Matrix { .. } | Chooser::Sequence { .. })
     }
 
+    /// Whether a user's next operation depends on its values.
+    pub fn depends_on_values(&self) -> bool {
+        self.places.iter().any(|place| !place.when.is_empty())
+    }
+
     /// Whether the mix has no end: one user session lasts for ever.
     pub fn is_endless(&self) -> bool {
         self.chooser.is_endless()
@@ -200,7 +205,7 @@ pub struct Session {
     mix: Stream,
     pauses: Stream,
     drawing: Stream,
-    /// How often each source was drawn.
+    /// How often each source was drawn; empty where no value is needed.
     drawn: Vec<u64>,
     /// When the operation that comes is due.
     pub(crate) due_ns: Nanos,
@@ -225,6 +230,12 @@ impl Session {
         }
     }
 
+    /// The same session without values, for simulations that need none: it performs the same operations after the same
+    /// pauses, as each purpose has a random stream of its own. The script must not depend on values.
+    pub fn without_values(script: &Script, seed: u64, id: u64) -> Self {
+        Session { drawn: Vec::new(), values: Values::new(0), ..Session::new(script, seed, id) }
+    }
+
     /// Becomes the user session that arrives as number `arrival`, for one of `owners` shares of the data. What it
     /// does depends on that number alone. Call `begin` next.
     pub fn arrive(&mut self, seed: u64, arrival: u64, owners: u64) {
@@ -239,7 +250,7 @@ impl Session {
     pub fn begin(&mut self, script: &Script) {
         (self.done, self.passed) = (0, 0);
         self.values.clear();
-        for at in 0..script.sources.len() {
+        for at in 0..self.drawn.len() {
             if script.sources[at].is_of_session() {
                 self.draw(script, at);
             }
@@ -275,6 +286,9 @@ impl Session {
 
     /// Draws the operation's values and applies what its state sets. Call before rendering its request.
     pub fn prepare(&mut self, script: &Script) {
+        if self.values.is_empty() {
+            return;
+        }
         for &at in &script.places[self.state].due {
             self.draw(script, at);
         }

@@ -46,6 +46,11 @@ impl Values {
         Values(vec![String::new(); slots])
     }
 
+    /// Whether the table has no slot.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// All values empty again.
     pub fn clear(&mut self) {
         self.0.iter_mut().for_each(String::clear);

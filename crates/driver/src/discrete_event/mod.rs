@@ -2,9 +2,12 @@
 //! sockets and without waiting.
 //!
 //! Unlike `simulate`, sessions meet here: they queue at the station, so everything is played in order of time. Lag and
-//! CPU are zero, since nothing is measured of the driver itself.
+//! CPU are zero, since nothing is measured of the driver itself. The end of an operation is known when it is admitted;
+//! if it lies in the running interval, it is recorded at once and is no event. Sessions have values only if what they do
+//! next depends on them.
 
 mod queue;
+mod state;
 
 use std::io::Write;
 
@@ -13,16 +16,15 @@ use loadstone_record::counts::SessionCounts;
 use loadstone_record::event::{EndReason, Event, PartNames, EVENT_SCHEMA};
 use loadstone_record::outcome::Outcome;
 use loadstone_record::recorder::{CpuShare, IntervalRecord};
-use loadstone_record::{Fault, Recorder, Total};
+use loadstone_record::{Fault, PunctualRecorder};
 use loadstone_schedule::arrivals::{self, Arrivals};
 use loadstone_schedule::plan::{Load, Member, Part, Phases, Plan};
 use loadstone_schedule::rng::{scramble, seed_of_part};
 use loadstone_schedule::rules::Rules;
-use loadstone_schedule::session::{Script, Session};
-use loadstone_schedule::session_loop::{SessionLoop, Turn};
-use loadstone_schedule::slots::Values;
+use loadstone_schedule::session::Script;
+use loadstone_schedule::session_loop::Turn;
 use loadstone_schedule::station::{Admission, Layout, Station};
-use loadstone_schedule::stationary::{earlier, mean_visit_ns, Earlier};
+use loadstone_schedule::stationary::{earlier, mean_visit_ns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +34,7 @@ use crate::report::ticks;
 use crate::session::departed;
 use crate::windows::session_windows;
 use queue::EventQueue;
+use state::{new_session, Due, PartState, SessionSlot, AT_ONCE};
 
 /// What to simulate.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -90,44 +93,6 @@ fn compile(part: &Part) -> Result<Script> {
     Ok(script)
 }
 
-/// What is due at an instant. Kept small: the queue moves each several times.
-#[derive(Debug)]
-enum Due {
-    /// The next of a part's arrivals.
-    Arrival { part: u32 },
-    /// A user that came earlier.
-    Found { part: u32, user: Box<Earlier> },
-    /// A new user of a session.
-    Begin { slot: u32 },
-    /// An operation, after a pause or at once.
-    Start { slot: u32, operation: u32 },
-    /// The answer to a session's operation is there.
-    End { slot: u32 },
-}
-
-/// A slot for one session: for ever in a population, for one user where they arrive.
-struct SessionSlot {
-    part: usize,
-    session_loop: SessionLoop,
-    stop_ns: u64,
-    is_visitor: bool,
-    /// What will come of the operation under way.
-    under_way: Option<Outcome>,
-}
-
-/// One part: its record and the state of its arrivals.
-struct PartState<'a> {
-    part: &'a Part,
-    seed: u64,
-    rules: Rules<'a>,
-    /// The mean length of a visit where nobody waits; 0 where visits have no end.
-    visit_ns: u64,
-    names: PartNames,
-    recorder: Recorder,
-    arrivals: Option<(Arrivals<'a>, u64)>,
-    active: u64,
-}
-
 struct Simulator<'a> {
     phases: Phases,
     /// Which share of the load is played; each share has a station of its own.
@@ -139,6 +104,8 @@ struct Simulator<'a> {
     /// Slots of visitors that have left.
     free: Vec<usize>,
     queue: EventQueue<Due>,
+    /// End of the running interval.
+    until_ns: u64,
 }
 
 impl<'a> Simulator<'a> {
@@ -147,7 +114,7 @@ impl<'a> Simulator<'a> {
         let steady = plan.phases.steady_start()..plan.phases.steady_end();
         let parts = plan.parts.iter().zip(scripts).enumerate().map(|(number, (part, script))| {
             let operations: Vec<String> = part.workload.operations.iter().map(|one| one.name.clone()).collect();
-            let recorder = Recorder::new(operations.len(), steady.clone());
+            let recorder = PunctualRecorder::new(operations.len(), steady.clone());
             let names = PartNames { workload: part.workload.name.clone(), operations, files: Vec::new() };
             let (rules, seed) = (Rules::of(part, script), seed_of_part(plan.seed, number));
             let visit_ns = mean_visit_ns(&rules, seed, &AT_ONCE);
@@ -162,6 +129,7 @@ impl<'a> Simulator<'a> {
             slots: Vec::new(),
             free: Vec::new(),
             queue: EventQueue::new(),
+            until_ns: 0,
         }
     }
 
@@ -174,7 +142,7 @@ impl<'a> Simulator<'a> {
                     let all = session_windows((self.phases, path), u64::from(*sessions), 0, 1);
                     for window in all.filter(|window| member.plays(window.id, 1)) {
                         let PartState { rules, seed, visit_ns, .. } = &self.parts[number];
-                        let session = Session::new(rules.script, *seed, window.id);
+                        let session = new_session(rules.script, *seed, window.id);
                         let mut slot = SessionSlot::new(number, session, window.stop_ns, false);
                         slot.session_loop.settle(rules, *seed, window.id, *visit_ns, &AT_ONCE);
                         let slot = self.take_slot(slot);
@@ -218,13 +186,22 @@ impl<'a> Simulator<'a> {
 
     /// Plays everything that is due before `until_ns`.
     fn play_until(&mut self, until_ns: u64) {
+        self.until_ns = until_ns;
         while let Some((at_ns, due)) = self.queue.pop_before(until_ns) {
             match due {
                 Due::Arrival { part } => self.arrive(at_ns, part as usize),
                 Due::Found { part, user } => self.admit(at_ns, part as usize, user.number, user.age_ns),
                 Due::Begin { slot } => self.begin(at_ns, slot as usize),
                 Due::Start { slot, operation } => self.start(at_ns, slot as usize, operation as usize),
-                Due::End { slot } => self.end(at_ns, slot as usize),
+                Due::End { slot } => {
+                    if let Some(outcome) = self.slots[slot as usize].under_way.take() {
+                        self.end(&outcome, slot as usize);
+                    }
+                }
+                Due::Leave { slot } => {
+                    self.parts[self.slots[slot as usize].part].active -= 1;
+                    self.free.push(slot as usize);
+                }
             }
         }
     }
@@ -246,9 +223,9 @@ impl<'a> Simulator<'a> {
         let part = &mut self.parts[number];
         let Load::Arrivals { most_sessions, data_sessions, .. } = &part.part.load else { return };
         if part.active >= u64::from(*most_sessions) {
-            return part.recorder.operation(&Outcome::failed(0, at_ns, at_ns + 1, Fault::NoSessions));
+            return part.recorder.end(&Outcome::failed(0, at_ns, at_ns + 1, Fault::NoSessions));
         }
-        let mut session = Session::new(part.rules.script, part.seed, 0);
+        let mut session = new_session(part.rules.script, part.seed, 0);
         session.arrive(part.seed, arrival, *data_sessions);
         let mut slot = SessionSlot::new(number, session, self.phases.end(), true);
         if age_ns > 0 && slot.session_loop.is_under_way(&part.rules, &AT_ONCE, age_ns).is_err() {
@@ -271,7 +248,7 @@ impl<'a> Simulator<'a> {
         self.go_on(at_ns, number);
     }
 
-    /// Plans what a user does next.
+    /// Plans what a user does next, after `now_ns`.
     fn go_on(&mut self, now_ns: u64, number: usize) {
         let slot = &mut self.slots[number];
         let part = &mut self.parts[slot.part];
@@ -283,29 +260,25 @@ impl<'a> Simulator<'a> {
             Turn::Stop { .. } => part.active = part.active.saturating_sub(1),
             Turn::Leave { departure, operations } => {
                 part.recorder.sessions(now_ns, departed(departure, operations));
-                self.leave(now_ns, number);
+                self.leave(now_ns, now_ns, number);
             }
         }
     }
 
-    /// A user goes; in a population the next one comes at `next_ns`.
-    fn leave(&mut self, next_ns: u64, number: usize) {
-        let slot = &self.slots[number];
-        if slot.is_visitor {
-            self.parts[slot.part].active -= 1;
-            self.free.push(number);
-        } else {
-            self.queue.push(next_ns, Due::Begin { slot: number as u32 });
+    /// A user goes at `at_ns`; in a population the next one comes at `next_ns`.
+    fn leave(&mut self, at_ns: u64, next_ns: u64, number: usize) {
+        let slot = number as u32;
+        match self.slots[number].is_visitor {
+            true => self.queue.push(at_ns, Due::Leave { slot }),
+            false => self.queue.push(next_ns, Due::Begin { slot }),
         }
     }
 
     fn start(&mut self, at_ns: u64, number: usize, operation: usize) {
         let slot = &mut self.slots[number];
         let part = &mut self.parts[slot.part];
-        part.recorder.lag(at_ns, 0);
-        part.recorder.request(at_ns);
         let kept = slot.session_loop.sent(&part.rules, operation, at_ns);
-        part.recorder.kept(at_ns, kept.pause, kept.cycle());
+        part.recorder.start(at_ns, kept.pause, kept.cycle());
         let limit = &part.part.workload.operations[operation].limit;
         let outcome = match self.station.admit(at_ns) {
             Admission::Refused => Outcome::failed(operation, at_ns, at_ns + 1, Fault::Status),
@@ -318,22 +291,26 @@ impl<'a> Simulator<'a> {
                 Outcome { grade, ..Outcome::answered(operation, at_ns, end_ns) }
             }
         };
+        if outcome.end_ns < self.until_ns {
+            return self.end(&outcome, number);
+        }
         self.queue.push(outcome.end_ns, Due::End { slot: number as u32 });
-        slot.under_way = Some(outcome);
+        slot.under_way = Some(Box::new(outcome));
     }
 
-    fn end(&mut self, at_ns: u64, number: usize) {
+    /// Records an operation that ends in the running interval, and plans what its user does next.
+    fn end(&mut self, outcome: &Outcome, number: usize) {
+        let at_ns = outcome.end_ns;
         let slot = &mut self.slots[number];
         let part = &mut self.parts[slot.part];
-        let Some(outcome) = slot.under_way.take() else { return };
-        part.recorder.operation(&outcome);
+        part.recorder.end(outcome);
         if outcome.fault.is_none() {
             slot.session_loop.ended(at_ns);
             return self.go_on(at_ns, number);
         }
         part.recorder.sessions(at_ns, SessionCounts { broken: 1, ..SessionCounts::default() });
         let next_ns = slot.session_loop.broke(&part.rules, at_ns);
-        self.leave(next_ns, number);
+        self.leave(at_ns, next_ns, number);
     }
 
     /// The events of an interval that is over.
@@ -354,7 +331,7 @@ impl<'a> Simulator<'a> {
                 sessions_active: part.active,
                 connections_open: 0,
                 cpu: no_cpu(),
-                ..part.recorder.take_interval().to_record()
+                ..part.recorder.take_interval()
             })));
         }
         let workers = self.station.workers();
@@ -366,7 +343,7 @@ impl<'a> Simulator<'a> {
     fn note_overdue(&mut self, now_ns: u64) {
         for slot in &self.slots {
             let part = &mut self.parts[slot.part];
-            if let Some(Outcome { operation, intended_ns, .. }) = slot.under_way {
+            if let Some(&Outcome { operation, intended_ns, .. }) = slot.under_way.as_deref() {
                 let allowed_ns = allowed_ns(&part.part.workload.operations[operation].limit, None);
                 if allowed_ns.is_some_and(|allowed_ns| now_ns - intended_ns > allowed_ns) {
                     part.recorder.overdue(operation);
@@ -375,27 +352,20 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    fn conclude(&mut self) -> Vec<Event> {
+    fn conclude(mut self) -> Vec<Event> {
         for slot in &self.slots {
-            if let Some(Outcome { operation, intended_ns, .. }) = slot.under_way {
-                self.parts[slot.part].recorder.unfinished(operation, (intended_ns, 0), self.phases.end());
+            if let Some(&Outcome { operation, intended_ns, .. }) = slot.under_way.as_deref() {
+                self.parts[slot.part].recorder.unfinished(operation, intended_ns, self.phases.end());
             }
         }
         let steady_ns = self.phases.steady_ns;
-        self.parts.iter().map(|part| Event::totals(&part.names, steady_ns, &part.recorder.totals, no_cpu())).collect()
+        let to_event =
+            |PartState { names, recorder, .. }| Event::totals(&names, steady_ns, &recorder.finish(), no_cpu());
+        self.parts.into_iter().map(to_event).collect()
     }
 }
-
-/// What operations take on paper: how long they'll queue at the station, nobody knows before.
-const AT_ONCE: fn(usize, &Values) -> u64 = |_, _| 0;
 
 /// The driver's share of its core: it measures nothing here.
 fn no_cpu() -> CpuShare {
     CpuShare { threads: vec![0.0] }
-}
-
-impl SessionSlot {
-    fn new(part: usize, session: Session, stop_ns: u64, is_visitor: bool) -> Self {
-        SessionSlot { part, session_loop: SessionLoop::new(session, stop_ns), stop_ns, is_visitor, under_way: None }
-    }
 }
