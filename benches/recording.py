@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ FILES_EACH = 12
 PAGE_BYTES = 150_000
 FILE_BYTES = 3_000
 PAUSE_S = 5
+WORD_LETTERS = 7
+WORDS = [hashlib.sha256(f"word {at}".encode()).hexdigest()[: WORD_LETTERS - 1] for at in range(3_000)]
+"""Words of the site's texts, which its pages share."""
 
 
 def write_recording(path: Path, visit: int) -> None:
@@ -58,6 +62,6 @@ def _token(kind: str, number: int, visit: int) -> str:
 
 
 def _filler(name: str, length: int) -> str:
-    """Text of this length, other for each name."""
-    words = " ".join(hashlib.sha256(f"{name} {at}".encode()).hexdigest()[:8] for at in range(length // 9 + 1))
-    return words[:length]
+    """Text of this length in the words of the site, in another order for each name."""
+    order = random.Random(name)
+    return " ".join(order.choices(WORDS, k=length // WORD_LETTERS + 1))[:length]
