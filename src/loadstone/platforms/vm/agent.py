@@ -16,6 +16,10 @@ Json = dict[str, Any]
 SCHEMA = 2
 GUEST_AGENT_TIMEOUT_S = 20.0
 """Longest wait for an answer: a machine that is emulated and loaded takes seconds."""
+GUEST_SETUP_TIMEOUT_S = 300.0
+"""Longest wait for a program that starts or a file that is written: on a busy host, an emulated machine whose other
+program started 50 processes took more than 20 s. The end of a machine ends the wait at once.
+"""
 GUEST_AGENT_RETRY_INTERVAL_S = 0.05
 HELLO_S = 5.0
 """Longest time from a connection to the agent's first word; another is made then."""

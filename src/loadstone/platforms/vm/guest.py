@@ -23,7 +23,7 @@ from loadstone.platforms.interfaces import find_address, list_addresses
 from loadstone.platforms.local import claim
 from loadstone.platforms.routing import LOOPBACK, find_route_over
 from loadstone.platforms.vm import usage
-from loadstone.platforms.vm.agent import Agent
+from loadstone.platforms.vm.agent import GUEST_SETUP_TIMEOUT_S, Agent
 from loadstone.platforms.vm.command import GUEST_FILES, USER_GUEST, USER_HOST, Layout
 from loadstone.platforms.vm.devices import DISK_NAMES, choose_card_mac, choose_disk_format, get_user_mac
 from loadstone.platforms.vm.passed_card import PassedCard
@@ -79,7 +79,7 @@ class GuestService:
     async def begin(self) -> None:
         """Has the agent start it. Raises ServiceError."""
         try:
-            await self.agent.ask("start", name=self.name, command=self.command)
+            await self.agent.ask("start", GUEST_SETUP_TIMEOUT_S, name=self.name, command=self.command)
         except PlatformError as error:
             raise ServiceError(f"`{self.command[0]}` cannot be started on {self.machine}: {error}") from None
         if self.readiness is Readiness.LINE:
@@ -172,7 +172,7 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
     async def write(self, name: str, text: str) -> None:
         """Has the agent write a file."""
         self.written[name] = text
-        await self.agent.ask("write", path=f"{self.files}/{name}", text=text)
+        await self.agent.ask("write", GUEST_SETUP_TIMEOUT_S, path=f"{self.files}/{name}", text=text)
 
     async def mount(self, source: Path | Endpoint, name: str) -> str:
         """Mounts a share by the mount program of its image, which has the package for NFS."""
@@ -214,7 +214,7 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
     async def mount_disk(self) -> None:
         """Has the agent mount the machine's disk. Raises PlatformError."""
         disk = DISK_NAMES[self.layout.settings.controller]
-        await self.agent.ask("mount", disk=disk, path=self.layout.disk_place)
+        await self.agent.ask("mount", GUEST_SETUP_TIMEOUT_S, disk=disk, path=self.layout.disk_place)
 
     async def personalize(self, nics: Sequence[Json]) -> None:
         """The same, and gives it its disk and its addresses. Raises PlatformError."""
