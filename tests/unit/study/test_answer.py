@@ -9,7 +9,7 @@ from loadstone.model.errors import UsageError
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Table
 from loadstone.study.failure import Failure, Ledgers
-from loadstone.study.kinds.answer.answer import TableAnswer
+from loadstone.study.kinds.answer.answer import NO_PEAK, TableAnswer
 from loadstone.study.kinds.answer.page import build_blocks
 from loadstone.study.kinds.answer.question import HostAnswer
 from loadstone.study.kinds.answer.section import SETUPS, AnswerSection, read_setups
@@ -144,7 +144,9 @@ def test_a_peak_that_the_driver_limits_is_a_lower_bound_and_has_no_ratio() -> No
 def test_without_a_peak_nothing_is_decided() -> None:
     answer, _ = carry_out(ask("native"), lambda request: made(request, "fail", good=0))
     assert not answer.is_answered and answer.is_negative
-    assert answer.headline[-1] == "The answer is not complete yet."
+    assert answer.headline[-1] == NO_PEAK
+    question = ask("native")
+    assert question.answer([]).headline[-1] == "The answer is not complete yet."
 
 
 def test_failures_are_as_many_as_were_asked_for_and_at_different_instants() -> None:

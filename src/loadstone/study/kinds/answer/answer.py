@@ -18,6 +18,7 @@ NOTHING_BEFORE = "too few operations before the failure"
 NOT_SERVED = "not served again"
 LOWER_BOUND = "a peak is a lower bound"
 NOT_WATCHED = "not watched on this platform"
+NO_PEAK = "No setup has a peak, so nothing is compared. The reasons are above."
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,9 @@ class SetupResult:
 
 
 def answer_of(
-    search: SearchSpec, results: Sequence[SetupResult], common_load: float | None, is_whole: bool
+    search: SearchSpec, results: Sequence[SetupResult], common_load: float | None, is_over: bool
 ) -> TableAnswer:
-    """Returns the table of all setups, with its sentences."""
+    """Returns the table of all setups, with its sentences. `is_over`: no run is left."""
     native = next((result for result in results if result.name == "native"), None)
     suffix = "" if common_load is None else f" at {search.format_load(common_load)} {search.unit}"
     rows = [
@@ -101,8 +102,8 @@ def answer_of(
     ]
     return TableAnswer(
         workload=search.workload,
-        is_answered=is_whole,
-        headline=tuple(_headline(search, results, common_load, is_whole)),
+        is_answered=is_over and any(result.search.peak is not None for result in results),
+        headline=tuple(_headline(search, results, common_load, is_over)),
         setups=tuple(result.name for result in results),
         load=search.load,
         common_load=common_load,
@@ -231,14 +232,19 @@ FAILURE_ROWS: tuple[tuple[str, str, CellReader], ...] = (
 
 
 def _headline(
-    search: SearchSpec, results: Sequence[SetupResult], common_load: float | None, is_whole: bool
+    search: SearchSpec, results: Sequence[SetupResult], common_load: float | None, is_over: bool
 ) -> Iterator[str]:
     for result in results:
         if result.obstacle:
             yield f"{result.name}: not measured. {result.obstacle}"
         elif result.search.peak is None and not result.searched_as:
             yield f"{result.name}: {result.search.headline[0] if result.search.headline else 'no peak yet.'}"
-    yield from _decide(search, results, common_load) if is_whole else ("The answer is not complete yet.",)
+    if not is_over:
+        yield "The answer is not complete yet."
+    elif any(result.search.peak is not None for result in results):
+        yield from _decide(search, results, common_load)
+    else:
+        yield NO_PEAK
 
 
 def _decide(search: SearchSpec, results: Sequence[SetupResult], common_load: float | None) -> Iterator[str]:

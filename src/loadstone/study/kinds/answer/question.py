@@ -105,8 +105,8 @@ class HostAnswer:
         """The table, as far as it is known."""
         answers = {name: self._search_answer(search, runs) for name, search in self.list_searches().items()}
         results = tuple(self._result(name, answers, runs) for name in self.setups)
-        is_whole = self.plan_next(runs) is None and any(answer.peak is not None for answer in answers.values())
-        return answer_of(self.model, results, self.find_common_load(runs), is_whole)
+        is_over = self.plan_next(runs) is None
+        return answer_of(self.model, results, self.find_common_load(runs), is_over)
 
     def _search_answer(self, search: Search, runs: Sequence[RunSummary]) -> SearchAnswer:
         selected = search.select(runs)
