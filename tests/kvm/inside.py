@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 
 from tests.kvm.checks import CHECKS
-from tests.kvm.checks.check import Check, Machines
+from tests.kvm.checks.check import Check, Machines, load_module
 from tests.kvm.outcome import CheckResult, NotPossibleError, Outcome, write_result
 from tests.kvm.patience import extend_timeouts
 
@@ -22,6 +22,8 @@ async def _perform(check: Check, machines: Machines) -> CheckResult:
     """Runs a check and returns its result; its output and a failure's traceback go to the console."""
     started = time.monotonic()
     try:
+        if check.needs_module:
+            load_module()
         outcome, detail = Outcome.PASSED, await asyncio.wait_for(check.function(machines), CHECK_TIMEOUT_S)
     except NotPossibleError as error:
         outcome, detail = Outcome.NOT_POSSIBLE, str(error)

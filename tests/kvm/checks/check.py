@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import subprocess
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -48,6 +49,11 @@ class Machines:
         await self.stack.aclose()
 
 
+def load_module() -> None:
+    """Loads KVM's module, which brings the device."""
+    subprocess.run(["modprobe", "kvm-amd"], check=True)
+
+
 @dataclass(frozen=True)
 class Check:
     """A check: its function returns the values that it read, and raises where they are not as they must be."""
@@ -55,6 +61,8 @@ class Check:
     name: str
     title: str
     function: Callable[[Machines], Awaitable[str]]
+    needs_module: bool = True
+    """Whether KVM's module is loaded before it."""
 
 
 async def serve_idle(machine: VirtualMachine) -> Endpoint:
