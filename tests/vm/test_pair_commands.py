@@ -21,6 +21,7 @@ from loadstone.model.errors import PlatformError
 from loadstone.platforms.pair import control
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.integration.conftest import command
+from tests.processes import is_running
 from tests.vm.conftest import MORE
 from tests.vm.test_failures import wait_for
 from tests.waiting import WAIT_S
@@ -145,14 +146,15 @@ def test_a_killed_keeper_costs_no_answer_and_the_next_command_takes_over(pair: P
             wait_for(lambda: is_whole_elsewhere(json.loads(pair("status", name, "--json").stdout), first))
             assert "stood still" in "".join(astuple(pair("move", name))[1:])
             answered(writer)
-            processes = [side["pid"] for side in sides_of(json.loads(pair("status", name, "--json").stdout))]
+            whole = json.loads(pair("status", name, "--json").stdout)
+            processes = [psutil.Process(side["pid"]) for side in sides_of(whole)]
         finally:
             writer.end()
             writing.result(WAIT_S)
             ended = pair("end", name)
         assert (writer.errors, writer.lost, writer.repeated) == ([], 0, 0)
         assert ended.code == 0
-        assert not any(map(psutil.pid_exists, processes)), "it had not ended when the command said so"
+        assert not any(map(is_running, processes)), "it had not ended when the command said so"
         assert pair("list").stdout == ""
         assert pair("status", name).code == 2
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from loadstone.host.identity import is_still
+from loadstone.host.adopted import AdoptedProcess
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.pair import control
 from loadstone.platforms.pair.record import PairRecord, locate_sides, read_sides
@@ -64,7 +64,7 @@ def list_processes(record: PairRecord) -> list[str]:
     return [
         f"{title} (process {process.pid})"
         for title, process in both.items()
-        if process is not None and is_still(process.pid, process.start)
+        if process is not None and AdoptedProcess(process.pid, process.start).returncode is None
     ]
 
 
@@ -80,8 +80,8 @@ def wait_until_gone(name: str, within_s: float = PAIR_END_TIMEOUT_S) -> None:
         raise PlatformError(record.failed_end)
     if control.state_of(name) is control.PairState.WITH_KEEPER:
         raise PlatformError(
-            f"The pair `{name}` was told to end, but its keeper still runs after {within_s:g} s. "
-            f"`loadstone pair list` shows whether it has ended since."
+            f"The pair `{name}` is still ending: its keeper still runs after {within_s:g} s. "
+            "`loadstone pair list` shows whether it has ended since."
         )
     running = ", ".join(list_processes(record)) or "none on this host"
     raise PlatformError(
