@@ -19,6 +19,8 @@ MOST_JOINS = 5
 """Attempts to make a pair on a busy host."""
 BEYOND_PATIENCE = ("stop primary's agent for 1.5 s", "stop primary's machine and agent for 1.5 s")
 """Faults after which a primary asks the store before it releases anything."""
+MOST_REASONS = 5
+"""Of one trial."""
 Faults = list[tuple[str, float]]
 """Names of faults, each with its time in seconds."""
 
@@ -180,10 +182,9 @@ async def trial(network: Network, folder: Path, names: Faults) -> list[str]:
         if (must_survive or survives) and not await pair.runs_on():
             wrong.append("no machine runs on")
         is_strict = len(names) == 1 and names[0][0] in BEYOND_PATIENCE
-        if pair.late_frames or (is_strict and pair.segments not in ("a", "ab")):
+        if is_strict and pair.segments not in ("a", "ab"):
             wrong.append(f"both sides sent: {pair.segments}")
-        if pair.missing:
-            wrong.append(f"frames {pair.missing[:5]} were lost")
+        wrong += pair.violations[:MOST_REASONS]
         events: dict[str, Any] = {half.name: half.events for half in pair.halves}
         events["frames"] = pair.summary
         errors = "; ".join(f"{half.name}: {half.errors.strip()}" for half in pair.halves if half.errors.strip())

@@ -23,6 +23,7 @@ from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.pair.command import PairLayout, SideFiles, build_agent_command, find_namespace_file
 from loadstone.platforms.pair.lines import AgentLine
 from loadstone.platforms.vm.image import Image
+from tests.vm.client_view import STEP, find_violations
 from tests.waiting import WAIT_S, until
 
 Json = dict[str, Any]
@@ -141,6 +142,10 @@ def agent_argv(files: SideFiles, network: Network, tap: str, mac: str, follow: s
     return [*build_agent_command(pair(), layout, files, tap, follow), "--tap-in", find_namespace_file(network.name)]
 
 
+class NotReportedError(AssertionError):
+    """An agent ended, or was silent for too long, before it reported what was waited for."""
+
+
 @dataclass
 class Half:
     """One agent, and the process in its machine's place."""
@@ -234,7 +239,8 @@ class Half:
 
         await until(lambda: find() is not None or not self.is_up)
         event = find()
-        assert event is not None, (self.name, name, self.events, self.errors)
+        if event is None:
+            raise NotReportedError((self.name, name, self.events, self.errors))
         return event
 
     @property
@@ -326,14 +332,20 @@ class Pair:
         return "".join(tap for before, tap in zip([None, *taps], taps, strict=False) if before != tap)
 
     @property
-    def late_frames(self) -> list[int]:
-        """Numbers that the first primary sent after the other side's first frame, and the other side never: what was
-        acknowledged before a takeover may leave twice.
-        """
-        from_b = [place for place, (tap, _) in enumerate(self.frames) if tap == "b"]
-        sent = {number for tap, number in self.frames if tap == "b"}
-        later = self.frames[from_b[0] :] if from_b else []
-        return [number for tap, number in later if tap == "a" and number not in sent]
+    def violations(self) -> list[str]:
+        """What clients saw that no fault may cause."""
+        self.network.watch()
+        return find_violations(self.frames, self._own_from)
+
+    @property
+    def _own_from(self) -> int | None:
+        """The first number that the other side's machine did by itself; None where that side did not take over."""
+        live = next((event for event in self.b.events if event["event"] == "live"), None)
+        if live is not None:
+            return STEP * int(live["next_frame"])
+        from_b = [number for tap, number in self.frames if tap == "b"]
+        # It may have been killed before it could report.
+        return max(from_b) + STEP if from_b and self.b.is_killed else None
 
     @property
     def summary(self) -> list[str]:
@@ -401,7 +413,10 @@ async def whole_pair(
         await a.start_machine("record", mac)
         follow = await relay.start()
         options = [*leased(b.files, lease_s), "--delay-us", str(delay_us)]
-        await b.start_agent(network, f"{stem}b", mac, patience_ms, follow, *options)
+        try:
+            await b.start_agent(network, f"{stem}b", mac, patience_ms, follow, *options)
+        except NotReportedError as error:
+            raise NotJoinedError(*error.args) from None
         await b.start_machine("replay", mac)
         await until(lambda: a.has_reported("protected") or not b.is_up)
         if not a.has_reported("protected"):

@@ -80,7 +80,14 @@ impl Agent {
         let heard = self.peer.heard();
         self.guest.serve_frames(heard.checked_sub(UNDER_WAY).unwrap_or(heard));
         let after_ms = begun.elapsed().as_secs_f64() * 1e3;
-        report(&json!({ "event": "live", "generation": self.side.generation, "after_ms": after_ms }));
+        let repeated = frames.len();
+        report(&json!({
+            "event": "live",
+            "generation": self.side.generation,
+            "after_ms": after_ms,
+            "repeated_frames": repeated,
+            "next_frame": next,
+        }));
         Ok(())
     }
 
