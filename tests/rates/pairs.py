@@ -5,6 +5,7 @@ from pathlib import Path
 
 from benches.boundaries import cut_often
 from benches.failovers import chain
+from benches.protections import protect_often
 
 from tests.rates.contract import Rate
 from tests.vm.agent_faults import Faults, play_trials, sample_faults
@@ -12,6 +13,9 @@ from tests.vm.agents import Network
 
 CUTS_A_TRIAL = 10
 KILLS_A_TRIAL = 3
+PROTECTIONS_A_TRIAL = 3
+MOST_SILENT_S = 0.1
+"""Longest time without an answer that clients may see."""
 FAULTS_A_TRIAL = 20
 """Pairs of real agents without QEMU."""
 
@@ -26,6 +30,13 @@ def kill_primary_after_primary(trial: int, folder: Path) -> None:
     """Kills primaries at drawn times, each once the machine is protected anew; what was acknowledged is there."""
     trials = asyncio.run(chain(1 + trial, KILLS_A_TRIAL, folder))
     assert len(trials) == KILLS_A_TRIAL and all(one.survived and one.writes > 10 for one in trials), trials
+
+
+def protect_anew_unnoticed(trial: int, folder: Path) -> None:
+    """Protects a machine anew under a client, which waits hardly longer than usual."""
+    protections = asyncio.run(protect_often(300 + trial, PROTECTIONS_A_TRIAL, folder))
+    assert not any(protection.errors for protection in protections), protections
+    assert all(protection.silence_s < MOST_SILENT_S for protection in protections), protections
 
 
 def survive_single_faults(trial: int, folder: Path) -> None:
@@ -59,6 +70,12 @@ RATES = (
         f"A survivor continues from any event of the log: {CUTS_A_TRIAL} cuts a trial",
         20,
         cut_at_any_event,
+    ),
+    Rate(
+        "pair-protections",
+        f"A client waits less than {MOST_SILENT_S} s when a pair is protected anew: {PROTECTIONS_A_TRIAL} a trial",
+        20,
+        protect_anew_unnoticed,
     ),
     Rate(
         "pair-single-faults",

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from benches.failovers import serving
+from benches.failovers import Client, serving
+from benches.protections import protect_once
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
@@ -22,7 +23,7 @@ from loadstone.platforms.pair.fitness import BESIDE_MIB, FITNESS_MIB
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.services import reference
 from tests.vm.conftest import SharedPair, assert_nobody_answers, more_answers, patient_agents, shared_pair
-from tests.waiting import until
+from tests.waiting import WAIT_S, until
 
 pytestmark = [
     pytest.mark.integration,
@@ -35,6 +36,8 @@ pytestmark = [
 PAUSE_S = 20.0
 """Longest time without an answer: ten times as long as is usual, on a host with other work."""
 KILLS = 3
+PROTECTED_AFTER_S = 0.5
+"""Time for which a client asks before the machine is protected anew."""
 SLOW_S = (0.09, 0.01)
 """A slow secondary stands still and runs in turn for so long: it has a tenth of the processor's time."""
 
@@ -194,6 +197,16 @@ def test_a_pair_makes_itself_whole_and_can_be_told_to_stay_alone(pair: SharedPai
         with pytest.raises(PlatformError, match="is not protected"):
             await machine.fail(FaultKind.KILL_SECONDARY)
         assert machine.serving.pid
+
+    pair.play(play)
+
+
+def test_clients_are_answered_while_the_state_of_a_machine_that_is_protected_anew_is_written(pair: SharedPair) -> None:
+    async def play() -> None:
+        protection = await protect_once(pair.machine, Client(*pair.web, WAIT_S), PROTECTED_AFTER_S)
+        assert protection.errors == []
+        assert protection.answers_while_written > 0, protection
+        assert pair.machine.is_protected
 
     pair.play(play)
 
