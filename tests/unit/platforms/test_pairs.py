@@ -1,11 +1,13 @@
 """The words of a pair's QEMU and its agents: nothing that cannot be replayed, and filters in the order that matters."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from loadstone.platforms.fabric import NetworkInterface
+from loadstone.platforms.pair.addressing import build_description
 from loadstone.platforms.pair.command import (
     Mode,
     PairLayout,
@@ -52,8 +54,27 @@ def test_both_sides_see_what_the_guest_sends_before_the_replay_filter_drops_it()
     assert words[-2:] == ["-incoming", "fd:7"]
 
 
-def test_a_machine_that_is_told_nothing_knows_its_address_from_its_kernels_line() -> None:
-    assert "loadstone.network=52:54:0a:c8:00:02,10.200.0.2/24,10.200.0.1,9" in build_kernel_line(LAYOUT)
+def test_a_machine_that_boots_is_the_same_whatever_its_address_will_be() -> None:
+    elsewhere = replace(LAYOUT, nic=replace(NIC, address="10.9.0.7", mac="52:54:0a:09:00:07", host="10.9.0.1"))
+    for mode in Mode:
+        words = build_qemu_command(LAYOUT, mode, FILES, Path("/c"))
+        assert words == build_qemu_command(elsewhere, mode, FILES, Path("/c"))
+    assert build_kernel_line(LAYOUT) == build_kernel_line(elsewhere)
+    assert "loadstone.listen=9" in build_kernel_line(LAYOUT)
+
+
+def test_the_frame_that_tells_a_machine_its_address_reaches_it_before_it_has_one() -> None:
+    frame = build_description(NIC)
+    assert frame[:6] == b"\xff" * 6
+    assert frame[12:14] == bytes.fromhex("88b5")
+    assert len(frame) >= 60
+    assert json.loads(frame[14:].rstrip(b"\0")) == {
+        "made_as": "52:54:00:00:00:00",
+        "mac": NIC.mac,
+        "address": NIC.address,
+        "prefix": 24,
+        "gateway": NIC.host,
+    }
 
 
 def test_an_agent_that_follows_is_told_whom() -> None:

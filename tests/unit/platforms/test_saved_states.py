@@ -128,7 +128,6 @@ PAIR = PairLayout("one", 192, IMAGE, nic(2))
     "other",
     [
         replace(PAIR, memory_mib=256),
-        replace(PAIR, nic=nic(3)),
         replace(PAIR, nic=replace(nic(2), mtu=1450)),
         replace(PAIR, image=replace(IMAGE, digest="1")),
         replace(PAIR, is_locked=True),
@@ -146,6 +145,11 @@ def test_a_pair_is_restored_unless_it_is_cold() -> None:
     assert replace(PAIR, disk=PairDisk(64)).is_restorable
     assert not replace(PAIR, is_cold=True).is_restorable
     assert pair_key(replace(PAIR, name="other"), HOST) == pair_key(PAIR, HOST)
+
+
+def test_pairs_of_all_networks_share_a_state() -> None:
+    elsewhere = NetworkInterface("private", "tap9", "ns9", "10.9.0.7", "52:54:0a:09:00:07", "10.9.0.1", twin="tap8")
+    assert pair_key(replace(PAIR, nic=elsewhere), HOST) == pair_key(PAIR, HOST)
 
 
 def test_a_card_that_cannot_be_given_an_address_keeps_its_machine_from_being_restored() -> None:

@@ -23,6 +23,8 @@ pub enum Order {
     Copy { to: PathBuf },
     /// The machine stands still: copy what was written since, once nothing is under way, and say whether it came to that
     CopyRest { to: PathBuf },
+    /// Give the machine a frame, as its network would
+    Give { frame: Vec<u8> },
     /// Wait for a secondary, and say where
     Protect,
     /// Go on without the secondary

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::network::Interface;
 use anyhow::{bail, Context, Result};
 use rustix::ioctl;
 use rustix::mount::{mount, mount_move, MountFlags};
@@ -14,9 +13,8 @@ use rustix::system::{finit_module, reboot, RebootCommand};
 const MODULES: &str = "/modules/order";
 /// Word that names further such lists, with commas between them.
 const MORE_MODULES: &str = "loadstone.modules=";
-/// Word that names the machine's network, and the port of it that its agent listens at:
-/// `MAC,ADDRESS/PREFIX,GATEWAY,PORT`.
-const NETWORK: &str = "loadstone.network=";
+/// Word that has the agent listen at this port of the machine's network, once a frame has described that network.
+const LISTEN: &str = "loadstone.listen=";
 /// Resets the machine without a word to its devices, where `b` is written to it (kernel documentation, sysrq): QEMU 7.2
 /// breaks off when a network card that sends by a timer is shut down, as those of pairs do, and ends well when the
 /// machine is reset.
@@ -69,38 +67,18 @@ pub fn attach(disk: &str, path: &str) -> Result<()> {
     mount_disk(disk, path)
 }
 
-/// A network that was declared before the machine was started.
-pub struct DeclaredNetwork {
-    pub interface: Interface,
-    /// Where the agent listens.
-    pub port: u16,
-}
-
-/// The network that the kernel's command line declares, if any.
-pub fn declared_network() -> Result<Option<DeclaredNetwork>> {
+/// The port that the kernel's command line has the agent listen at, if any.
+pub fn declared_port() -> Result<Option<u16>> {
     let line = std::fs::read_to_string("/proc/cmdline")?;
-    word(&line, NETWORK).map(read_network).transpose()
-}
-
-fn read_network(text: &str) -> Result<DeclaredNetwork> {
-    let words: Vec<&str> = text.split(',').collect();
-    let &[mac, address, gateway, port] = words.as_slice() else { bail!("{NETWORK}{text} has not four parts") };
-    let (address, prefix) = address.split_once('/').context("an address without its prefix")?;
-    let interface = Interface {
-        mac: mac.to_owned(),
-        made_as: None,
-        address: address.parse()?,
-        prefix: prefix.parse()?,
-        gateway: Some(gateway.parse()?),
-    };
-    Ok(DeclaredNetwork { interface, port: port.parse()? })
+    let port = word(&line, LISTEN).map(str::parse).transpose();
+    port.with_context(|| format!("{LISTEN} is not followed by a port"))
 }
 
 /// Writes out what is in memory and switches the machine off; does nothing where this is no machine of its own.
 pub fn power_off() {
     if is_init() {
         rustix::fs::sync();
-        if matches!(declared_network(), Ok(Some(_))) {
+        if matches!(declared_port(), Ok(Some(_))) {
             let _ = std::fs::write(AT_ONCE, "b");
         }
         let _ = reboot(RebootCommand::PowerOff);

@@ -77,8 +77,8 @@ struct Request {
 pub fn serve(channel: Option<&Path>) -> Result<()> {
     if is_init() {
         boot::set_up().context("the machine cannot be set up")?;
-        if let Some(network) = boot::declared_network()? {
-            return listen(&network);
+        if let Some(port) = boot::declared_port()? {
+            return listen(port);
         }
     }
     let path = match channel {
@@ -97,13 +97,15 @@ pub fn serve(channel: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// Serves whoever connects, one after the other, where a serial channel would be an input that nobody records.
-fn listen(network: &boot::DeclaredNetwork) -> Result<()> {
-    network::set_up(std::slice::from_ref(&network.interface))?;
-    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, network.port))?;
+/// Serves whoever connects, one after the other, where a serial channel would be an input that nobody records. The
+/// machine's state is kept once it is ready: it has no address yet, and gets another one each time it continues.
+fn listen(port: u16) -> Result<()> {
+    let descriptions = network::Descriptions::open()?;
+    println!("{READY}");
+    network::set_up(&[descriptions.wait()?])?;
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
     let speaker = Speaker::new(File::create("/dev/null")?);
     let programs = Programs::new(speaker.clone());
-    println!("{READY}");
     for stream in listener.incoming() {
         let stream = stream?;
         stream.set_nodelay(true)?;

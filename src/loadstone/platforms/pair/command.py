@@ -12,7 +12,6 @@ from pathlib import Path
 
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.pair.disk import NO_PAIR_DISK, PairDisk, build_agent_options, build_qemu_options
-from loadstone.platforms.subnets import PREFIX
 from loadstone.platforms.vm.command import QEMU, build_module_argument
 from loadstone.platforms.vm.image import Image
 
@@ -28,6 +27,8 @@ QUIET = (
 """What keeps the kernel from waiting in loops, each turn of which would be an event, and from what differs between
 replicas."""
 CARD = "line"
+CARD_MAC = "52:54:00:00:00:00"
+"""Hardware address that the card starts with. The machine sets its own, so that a saved state has none of a machine."""
 MICROSECONDS_EACH_WAY = 500
 """Of each millisecond of a round trip."""
 
@@ -188,7 +189,7 @@ def _network(layout: PairLayout, files: SideFiles, is_heard: bool) -> list[str]:
     ends = f"local.type=unix,local.path={files.inlet},remote.type=unix,remote.path={files.inlet}-none"
     return [
         *("-netdev", f"dgram,id={CARD},{ends}"),
-        *("-device", f"virtio-net-pci,tx=timer,netdev={CARD},mac={layout.nic.mac}{mtu}"),
+        *("-device", f"virtio-net-pci,tx=timer,netdev={CARD},mac={CARD_MAC}{mtu}"),
         *("-chardev", to),
         *("-object", f"filter-replay,id=recorded,netdev={CARD}"),
         *("-object", f"filter-redirector,id=sent,netdev={CARD},queue=rx,outdev=outlet"),
@@ -196,10 +197,9 @@ def _network(layout: PairLayout, files: SideFiles, is_heard: bool) -> list[str]:
 
 
 def build_kernel_line(layout: PairLayout) -> str:
-    """The kernel's command line, the machine's address in it: nothing can be told it before it runs."""
-    nic = layout.nic
-    network = f"loadstone.network={nic.mac},{nic.address}/{PREFIX},{nic.host},{AGENT_PORT}"
-    return f"console=ttyS0 panic=-1 quiet {QUIET} {network}{build_module_argument(layout.image)}"
+    """Returns the kernel's command line, which is the same for all addresses: the machine is told its own later."""
+    listen = f"loadstone.listen={AGENT_PORT}"
+    return f"console=ttyS0 panic=-1 quiet {QUIET} {listen}{build_module_argument(layout.image)}"
 
 
 def build_agent_command(program: str, layout: PairLayout, files: SideFiles, tap: str, follow: str | None) -> list[str]:

@@ -15,8 +15,8 @@ from loadstone.model.records.manifest import HELD_CURVE
 from loadstone.model.records.pair_status import READS_IN_LOG
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import MachineContext, MachineStatus
+from loadstone.platforms.pair.addressing import connect_by_address
 from loadstone.platforms.pair.build import QEMU_VERSION
-from loadstone.platforms.pair.command import AGENT_PORT
 from loadstone.platforms.pair.measured import read_figures
 from loadstone.platforms.pair.protection import protect_new, protect_running, start_alone
 from loadstone.platforms.pair.saved import pair_key
@@ -201,7 +201,7 @@ class PairMachine(Guest):
                 await side.end()
             await protect_new(*self.sides)
             self.agent = Agent(self.on_event)
-            await self.agent.connect(self.address, AGENT_PORT)
+            await connect_by_address(self.agent, self.serving)
             await self.renew()
             if self.serving.layout.disk.mib:
                 await self.mount_disk()
@@ -352,7 +352,7 @@ async def run_until_stopped(
         )
         conversation.hear = machine.on_event
         layout = sides[0].layout
-        hello = await conversation.connect(layout.nic.address, AGENT_PORT)
+        hello = await connect_by_address(conversation, sides[0])
         await machine.renew()  # over the network, which is in the log: both sides take it alike
         if layout.disk.mib:
             await machine.mount_disk()

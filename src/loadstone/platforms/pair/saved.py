@@ -1,7 +1,7 @@
 """Saved states that pairs begin with, kept where those of virtual machines are.
 
-The address of a pair's machine is part of its state, and so of the key: nothing can be told the machine before it is
-recorded. The random numbers and the clock are renewed over the recorded network, so that both sides renew them alike.
+A state is saved before the machine has an address, so that pairs of all networks share it. Address, random numbers and
+clock are renewed by the recorded network, so that both sides renew them alike.
 """
 
 import contextlib

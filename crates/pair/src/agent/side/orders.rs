@@ -35,6 +35,7 @@ impl Agent {
             Order::Resume { is_saved } => self.resume(*is_saved),
             Order::Copy { to } => self.guest.copy_disk(to)?,
             Order::CopyRest { to } => self.guest.copy_rest(to)?,
+            Order::Give { frame } => self.inputs().take(frame),
             Order::Protect => self.protect()?,
             Order::Unprotect => {
                 self.peer.say(&Message::Dismissed);
