@@ -205,7 +205,7 @@ def test_a_token_that_no_answer_tells_is_read_from_the_environment(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "value", ["Negotiate YIIJvwYGKwYBBQUCoIIJszCCCa", "AWS4-HMAC-SHA256 Credential=A/b, Signature=c0"]
+    "value", ["Negotiate YIIJvwYGKwYBBQUCoIIJszCCCa", "AWS4-HMAC-SHA256 Credential=A, Signature=c0"]
 )
 def test_what_allows_one_request_or_connection_is_left_out(tmp_path: Path, value: str) -> None:
     sent_headers, made = list_headers(tmp_path, headers(Authorization=value))
