@@ -298,7 +298,9 @@ impl Reader {
                     Framing::Length(_) => {}
                 }
             }
-            17 if is("transfer-encoding") => field.value.split(|&byte| byte == b',').for_each(|part| self.transfer(part)),
+            17 if is("transfer-encoding") => {
+                field.value.split(|&byte| byte == b',').for_each(|part| self.transfer(part))
+            }
             10 if is("connection") => {
                 self.keep_alive = match self.keep_alive {
                     true => !contains_token(field.value, b"close"),
