@@ -46,7 +46,7 @@ class AnswerMeans:
 
 
 def answer_means(iterations: Sequence[IterationFigures]) -> dict[str, AnswerMeans]:
-    """The answers of each operation over all iterations; operations without a body or with errors are left out."""
+    """The answers of each operation over all iterations; operations without requests or with errors are left out."""
     each: dict[str, list[OperationFigures]] = {}
     for operation in (operation for figures in iterations for operation in figures.operations):
         each.setdefault(operation.name, []).append(operation)
@@ -56,7 +56,7 @@ def answer_means(iterations: Sequence[IterationFigures]) -> dict[str, AnswerMean
 def _means(same: Sequence[OperationFigures]) -> AnswerMeans | None:
     requests, body_bytes = (sum(getattr(operation, name) for operation in same) for name in ("requests", "body_bytes"))
     errors = sum(operation.count_errors(blame) for operation in same for blame in Blame)
-    if not body_bytes or errors > MOST_ERRORS * requests:
+    if not requests or errors > MOST_ERRORS * requests:
         return None
     counts: dict[int, int] = {}
     for status, count in (pair for operation in same for pair in operation.statuses.items()):
@@ -83,12 +83,18 @@ class AnswerChange:
         is_smaller = self.now_bytes < self.before_bytes * (1 - LEAST_CHANGE)
         return is_smaller or self.now_status != self.before_status or self.likeness is not None
 
+    @property
+    def is_other(self) -> bool:
+        """Whether B's answers are of less than half the size, another text or of another status, as error pages are."""
+        is_half = self.now_bytes < self.before_bytes * (1 - LEAST_BETWEEN)
+        return is_half or self.now_status != self.before_status or self.likeness is not None
+
     def describe(self, a: str, b: str) -> str:
         """The change, with figures of both sides."""
-        change = 100 * (self.now_bytes / self.before_bytes - 1)
+        change = f" ({100 * (self.now_bytes / self.before_bytes - 1):+.0f} %)" if self.before_bytes else ""
         a, b = (name if name.startswith("at ") else f"of {name}" for name in (a, b))
         text = f"{self.operation}: {format_number(self.now_bytes)} bytes {b}, {format_number(self.before_bytes)} {a}"
-        text += f" ({change:+.0f} %)"
+        text += change
         if self.likeness is not None:
             text += f", another text: {format_number(100 * self.likeness)} % of the words are the same"
         differs = self.now_status != self.before_status
@@ -117,7 +123,7 @@ def _change(name: str, a: Sequence[AnswerMeans], b: Sequence[AnswerMeans], least
     statuses = [{means.status for means in side if means.status} for side in (a, b)]
     has_other_status = bool(statuses[0] and statuses[1]) and not statuses[0] & statuses[1]
     is_apart = min(sizes[0]) > max(sizes[1]) or min(sizes[1]) > max(sizes[0])
-    has_other_size = is_apart and abs(now / before - 1) > least
+    has_other_size = is_apart and abs(now - before) > least * before
     likeness = _likeness_of_others(a, b)
     if not (has_other_size or has_other_status or likeness is not None):
         return None

@@ -88,6 +88,20 @@ def test_another_answer_is_no_faster_answer() -> None:
     assert "-95.0 % against A (no better: B answers with less or something else)" in answer.headline[1]
 
 
+def test_an_answer_without_a_body_is_no_faster_answer() -> None:
+    def play(request: RunRequest) -> RunSummary:
+        is_b = request.side is ComparedSide.B
+        run = made(request, response_mean=0.05 if is_b else 1.0)
+        return replace(run, answers={"page": AnswerMeans(0.0 if is_b else 8192.0, 200)})
+
+    answer, _ = carry_out(COMPARE, play)
+    assert "page: 0 bytes of B" in answer.headline[0]
+    assert "(no better: B answers with less or something else)" in answer.headline[1]
+    assert list_changed_answers([{"page": AnswerMeans(0.0, 200)}], [{"page": AnswerMeans(0.0, 200)}]) == []
+    (grown,) = list_changed_answers([{"page": AnswerMeans(0.0, 200)}], [{"page": AnswerMeans(9.0, 200)}])
+    assert (grown.describe("A", "B"), grown.is_less) == ("page: 9 bytes of B, 0 of A", False)
+
+
 OWN, OTHERS = frozenset(range(0, 128, 2)), frozenset(range(1, 129, 2))
 
 

@@ -212,8 +212,19 @@ def test_fewer_errors_are_no_fault() -> None:
 def test_other_answers_are_named() -> None:
     whole, error_page = ({"page": AnswerMeans(size, 200)} for size in (8192.0, 66.0))
     new = changed(kept(times(0.05)), answers=(error_page,) * 5)
-    (note,) = compare_series(changed(kept(QUIET), answers=(whole,) * 5), new, CONDITION).notes
+    note, _ = compare_series(changed(kept(QUIET), answers=(whole,) * 5), new, CONDITION).notes
     assert "page: 66 bytes of this series" in note and "-99 %" in note
+
+
+@pytest.mark.parametrize("answer", [AnswerMeans(66.0, 200), AnswerMeans(0.0, 200), AnswerMeans(4096.0, 503)])
+def test_no_speed_of_other_answers_passes(answer: AnswerMeans) -> None:
+    """A later series that answers with an error page or nothing is faster, which says nothing of the system."""
+    before = changed(kept(QUIET), answers=({"page": AnswerMeans(4096.0, 200)},) * 5)
+    after = compare_series(before, changed(kept(times(0.05)), answers=({"page": answer},) * 5), CONDITION)
+    assert after.verdict is Verdict.INVALID
+    assert any("save a new baseline" in note for note in after.notes)
+    smaller = changed(kept(times(0.95)), answers=({"page": AnswerMeans(3072.0, 200)},) * 5)
+    assert compare_series(before, smaller, CONDITION).verdict is Verdict.PASS, "a page may shrink"
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,8 @@ class Against:
     notes: tuple[str, ...] = ()
     failing: tuple[FailingSeries, ...] = ()
     """How often both series fail, workload by workload: judged whatever was asked."""
+    other_answers: tuple[str, ...] = ()
+    """Operations that the series answers with an error page, as it seems: their speed shows no gain."""
 
     @property
     def verdict(self) -> Verdict:
@@ -71,7 +73,7 @@ class Against:
         standings |= {series.standing for series in self.failing}
         if Standing.BROKEN in standings:
             return Verdict.FAIL
-        return Verdict.INVALID if Standing.UNDECIDED in standings else Verdict.PASS
+        return Verdict.INVALID if Standing.UNDECIDED in standings or self.other_answers else Verdict.PASS
 
 
 def compare_series(
@@ -98,7 +100,7 @@ def compare_series(
         *_systems(baseline, new),
         *_versions(baseline, new),
     ]
-    return Against(tuple(changes), tuple(notes), failing)
+    return Against(tuple(changes), tuple(notes), failing, tuple(_other_answers(pairs)))
 
 
 def _refuse_missing(baseline: Baseline, new: Baseline) -> None:
@@ -131,10 +133,20 @@ def _added(baseline: Baseline, new: Baseline) -> Iterable[str]:
 
 def _notes(a: KeptSeries, b: KeptSeries, name: str) -> Iterable[str]:
     """What else differs between two series: answers, machines, runs left out."""
-    yield from describe_changes(list_changed_answers(a.answers, b.answers), f"`{name}`", "this series")
+    changes = list_changed_answers(a.answers, b.answers)
+    yield from describe_changes(changes, f"`{name}`", "this series")
+    if any(change.is_other for change in changes):
+        yield f"No speed of {b.workload} is accepted with such answers. If they are right, save a new baseline."
     yield from describe_unlike(a.conditions, b.conditions, (name, "this"))
     if b.invalid:
         yield f"{b.workload}: {b.invalid} of {b.invalid + b.runs} runs are invalid and left out."
+
+
+def _other_answers(pairs: Sequence[tuple[KeptSeries, KeptSeries]]) -> Iterable[str]:
+    """Operations that a series answers with less than half the size, another text or another status."""
+    for a, b in pairs:
+        changes = list_changed_answers(a.answers, b.answers)
+        yield from (f"{b.workload}: {change.operation}" for change in changes if change.is_other)
 
 
 def _failing(a: KeptSeries, b: KeptSeries, name: str) -> FailingSeries:
