@@ -171,7 +171,7 @@ def _read_fields(read: Callable[[], Any]) -> Counters:
 
 def _host_cpu(cores: Iterable[int]) -> dict[str, float]:
     """CPU seconds by mode of the cores that this run may use: what others have is no matter of it."""
-    each = read_shown(partial(psutil.cpu_times, percpu=True)) or []
+    each: list[Any] = read_shown(lambda: psutil.cpu_times(percpu=True)) or []
     used = [each[core]._asdict() for core in cores if core < len(each)]
     return {mode: sum(times[mode] for times in used) for mode in (used[0] if used else ())}
 
