@@ -57,6 +57,8 @@ class Application:
     """Jars of the distribution within the web application, by path."""
     converted_libraries: tuple[str, ...] = ()
     """Further ones, written for Java EE, that are converted to Jakarta EE first."""
+    packages: tuple[str, ...] = ()
+    """Packages of its libraries, whose versions are disclosed."""
 
 
 def create_kind(
@@ -115,9 +117,14 @@ def build_program(site: Site, application: Application, preparing: Sequence[list
         **application.properties,
     }
     command = tomcat.build_start_command(site, properties, form)
-    return Program(
-        command, texts, steps, status=tomcat.TOMCAT_STATUS_SOURCES, version=build_shell_command(FORM.version)
-    )
+    version = build_shell_command("; ".join([FORM.version, *_list_versions(application)]))
+    return Program(command, texts, steps, status=tomcat.TOMCAT_STATUS_SOURCES, version=version)
+
+
+def _list_versions(application: Application) -> list[str]:
+    """Shell commands that print each package of the libraries with its version, where a package database exists."""
+    query = f"dpkg-query --show --showformat='${{Package}} ${{Version}}\\n' {' '.join(application.packages)}"
+    return [f"{query} 2> /dev/null || true"] if application.packages else []
 
 
 def build_libraries_command(application: Application, folder: str) -> list[str]:

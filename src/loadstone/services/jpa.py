@@ -48,6 +48,7 @@ def create_application(workload: str, servlet: str, patterns: tuple[str, ...], a
         views=views,
         libraries=JPA_LIBRARIES,
         converted_libraries=SERVLET_LIBRARIES,
+        packages=("libspring-web-servlet-java", "libeclipselink-java"),
     )
 
 
