@@ -49,8 +49,7 @@ class Joining:
 
 def count_rows(part: WorkloadLoad, phases: Phases) -> dict[str, int]:
     """Returns what the database of a workload's application is filled with, by table."""
-    fixed = {name: int(count) for name, count in part.workload.scale.items()}
-    return fixed | compute_rows(part.workload, compute_data_sessions(part.workload, part.load, phases))
+    return compute_rows(part.workload, compute_data_sessions(part.workload, part.load, phases))
 
 
 @dataclass(frozen=True)

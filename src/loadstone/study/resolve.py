@@ -13,6 +13,8 @@ from loadstone.model.reading import FileTable, list_flags
 from loadstone.model.system import Clock, Reference, System
 from loadstone.model.target import Access
 from loadstone.model.topology import list_topologies
+from loadstone.model.workload import Workload
+from loadstone.model.workload.published import DataScale
 from loadstone.platforms.registry import get_platform_kind
 from loadstone.platforms.roles import get_role_machine
 from loadstone.run.criteria import DriverLimits
@@ -75,12 +77,18 @@ def resolve_limits(section: DriverSection) -> DriverLimits:
 
 def _parts(declared: Declaration) -> tuple[WorkloadLoad, ...]:
     """The workloads with their loads; raises UsageError for a workload that is there twice."""
-    parts = tuple(WorkloadLoad(load(entry.workload), entry.load()) for entry in declared.loads)
+    parts = tuple(WorkloadLoad(_load_scaled(entry), entry.load()) for entry in declared.loads)
     names = [part.workload.name for part in parts]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise UsageError(f"`{twice[0]}` is named twice. A run includes each workload once; profiles repeat it.")
     return parts
+
+
+def _load_scaled(entry: LoadEntry) -> Workload:
+    """The workload with the data that are asked for. Raises LoadstoneError."""
+    workload = load(entry.workload)
+    return workload.with_published_scale() if entry.scale is DataScale.PUBLISHED else workload
 
 
 def _clock(declared: Declaration) -> Clock:

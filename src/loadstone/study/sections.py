@@ -30,6 +30,7 @@ from loadstone.model.system import FileServer, Station
 from loadstone.model.target import Addresses
 from loadstone.model.workload import MOST_SOURCES
 from loadstone.model.workload.bounds import NotNegative, Percent, Positive
+from loadstone.model.workload.published import DataScale
 
 LOAD, SYSTEM_HEADING, RUN = "Load", "System under test", "Run"
 """Groups in which help shows options."""
@@ -92,6 +93,10 @@ class LoadEntry(FileTable):
     trace: Annotated[
         Path | None, Flag("Open load: file of arrival times in seconds, one per line.", kind=Path, metavar="FILE")
     ] = Field(default=None, description="path of a file with arrival times in seconds, one per line")
+    scale: Annotated[
+        DataScale,
+        Flag("Size of the application's data: that of the workload, or of the published test.", kind=DataScale),
+    ] = Field(default=DataScale.WORKLOAD, description="size of the application's data: `workload` or `published`")
     most_sessions: Annotated[
         CountAtLeastOne,
         Flag(

@@ -18,7 +18,6 @@ from loadstone.model.workload import (
     Limits,
     Mailboxes,
     Pacing,
-    Published,
     Rows,
     TargetRules,
     ToolUse,
@@ -26,6 +25,7 @@ from loadstone.model.workload import (
 )
 from loadstone.model.workload.mix import Mix
 from loadstone.model.workload.operation import Operation
+from loadstone.model.workload.published import Published
 from loadstone.model.workload.values import Value
 from loadstone.workloads.check import check
 from loadstone.workloads.tables import with_tables

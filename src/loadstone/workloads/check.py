@@ -261,8 +261,9 @@ def _check_range(
         document.note_problem(path, f"needs either {listed}", "Use exactly one of them.")
     if isinstance(value, Uniform) and value.max is not None and value.min > value.max:
         document.note_problem(path, f"min {value.min} is above max {value.max}", "Swap them.")
-    if isinstance(value, Uniform | Exponential) and value.max_of is not None and value.max_of not in workload.data:
-        remedy = suggest(value.max_of, set(workload.data)) + " Declare it under [data]."
+    rows = {*workload.data, *workload.scale}
+    if isinstance(value, Uniform | Exponential) and value.max_of is not None and value.max_of not in rows:
+        remedy = suggest(value.max_of, rows) + " Declare it under [data] or [scale]."
         document.note_problem(path, f"there are no rows `{value.max_of}`", remedy)
 
 
@@ -310,6 +311,10 @@ def _check_published(workload: Workload, document: Document) -> None:
             if name not in workload.operations and name not in document.content.get("operations", {}):
                 remedy = suggest(name, set(workload.operations))
                 document.note_problem(("published", key, name), f"unknown operation `{name}`", remedy)
+    for name in workload.published.scale:
+        if name not in workload.scale:
+            remedy = suggest(name, set(workload.scale)) + " Declare it under [scale]."
+            document.note_problem(("published", "scale", name), f"there is no `{name}` in [scale]", remedy)
 
 
 def _check_rules(workload: Workload, document: Document) -> None:

@@ -7,8 +7,8 @@ from loadstone.model.workload import Rows, Workload
 
 
 def compute_rows(workload: Workload, sessions: int) -> dict[str, int]:
-    """Rows by kind, for a number of sessions."""
-    counts: dict[str, int] = {}
+    """Returns rows by kind, for a number of sessions: the fixed numbers of [scale], then those of [data]."""
+    counts = {name: int(count) for name, count in workload.scale.items()}
     for name, law in workload.data.items():
         counts[name] = _rows(law, sessions, counts)
     return counts

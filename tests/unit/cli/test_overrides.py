@@ -94,6 +94,7 @@ SAMPLES: dict[str, tuple[str, ...]] = {
     "rate": ("30",),
     "arrivals": ("bursty:25", "--rate", "30"),
     "trace": ("arrivals.txt",),
+    "scale": ("published",),
     "most_sessions": ("40", "--rate", "30"),
     "profile": ("demo",),
     "ramp_up": ("1.5",),
@@ -242,9 +243,10 @@ def test_every_option_has_words_to_be_tried_with() -> None:
     assert {name for name, kind in list_study_kinds().items() if kind.help} == set(QUESTIONS)
 
 
-def declare(folder: Path, command: str) -> None:
+def declare(folder: Path, command: str, option: str = "") -> None:
     """Writes a study file with the section of a command, and the files that options name."""
-    workload = "static-files" if command == "suite" else "banking"
+    usual = "bookstore" if option == "scale" else "banking"
+    workload = "static-files" if command == "suite" else usual
     question = f"[{command}]\n{QUESTIONS.get(command, '')}\n" if command != "run" else ""
     load = "" if command == "suite" else "sessions = 10"
     (folder / "study.toml").write_text(
@@ -277,7 +279,7 @@ def test_each_option_beside_a_file_is_in_force_and_disclosed(
     command: str, name: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    declare(tmp_path, command)
+    declare(tmp_path, command, name)
     words = BY_COMMAND.get((command, name), SAMPLES[name])
     declared = read(command, option, *words)
     overridden = [text for key, text in declared.notes.items() if key.startswith("overridden: ")]

@@ -11,8 +11,12 @@ from typer.testing import CliRunner
 
 from loadstone.cli.main import build_program
 from loadstone.model.errors import UsageError
+from loadstone.model.load import Population
+from loadstone.model.profile import PROFILES
 from loadstone.model.workload.operation import TimeLimit
+from loadstone.run.plan import Timing, WorkloadLoad, compile_plan
 from loadstone.workloads import load
+from loadstone.workloads.scaling import compute_rows
 from loadstone.workloads.shares import compute_shares
 
 DATA = Path(__file__).parents[2] / "data"
@@ -85,7 +89,17 @@ def test_pages_have_the_published_limits_and_a_cycle_leaves_the_published_respon
         assert users / per_s - declared.pacing.mean_s == pytest.approx(response_s, abs=0.005)
 
 
-def test_the_values_fit_what_the_database_holds() -> None:
-    declared = load("bookstore")
-    ranges = {name: getattr(declared.values[name], "max", None) for name in ("customer", "item")}
-    assert ranges == {"customer": declared.scale["customers"], "item": declared.scale["items"]}
+def test_the_published_scale_fills_more_rows_and_draws_from_them() -> None:
+    usual = load("bookstore:ordering")
+    scaled = usual.with_published_scale()
+    assert compute_rows(usual, 50) == {"items": 200, "customers": 1_440, "orders": 38_000}
+    assert compute_rows(scaled, 50) == {"items": 1_000, "customers": 72_000, "orders": 1_900_000}
+    for workload, items, customers in ((usual, 200, 1_440), (scaled, 1_000, 72_000)):
+        plan = compile_plan([WorkloadLoad(workload, Population(50))], Timing(PROFILES["demo"].phases))
+        largest = {value["name"]: value.get("max") for value in plan["parts"][0]["workload"]["values"]}
+        assert (largest["item"], largest["customer"]) == (items, customers)
+
+
+def test_a_workload_without_a_published_scale_is_refused_it() -> None:
+    with pytest.raises(UsageError, match="`banking` declares no published scale"):
+        load("banking").with_published_scale()

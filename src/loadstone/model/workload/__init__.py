@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
+from loadstone.model.errors import UsageError
 from loadstone.model.reading import Section
 from loadstone.model.service import Mechanism
 from loadstone.model.topology import list_ledgers, list_topologies
@@ -23,6 +24,7 @@ from loadstone.model.workload.bounds import (
 )
 from loadstone.model.workload.mix import END, Mix, MixKind, State
 from loadstone.model.workload.operation import Operation, Percentiles
+from loadstone.model.workload.published import Published
 from loadstone.model.workload.values import Environment, Value
 
 WEB = "web"
@@ -311,13 +313,6 @@ class Rows(Section):
         return self
 
 
-class Published(Section):
-    """Published figures by operation, for the simulator and for comparison."""
-
-    response_s: dict[str, Positive] = Field(default_factory=dict, description="seconds by operation")
-    bytes: dict[str, Positive] = Field(default_factory=dict, description="bytes by operation")
-
-
 @dataclass(frozen=True)
 class Workload:
     """A workload as declared and checked: what load one kind of user makes."""
@@ -368,6 +363,12 @@ class Workload:
     def with_mix(self, name: str) -> "Workload":
         """The same with another of its mixes; raises KeyError where it has none of that name."""
         return replace(self, mix=self.mixes[name], mix_name=name)
+
+    def with_published_scale(self) -> "Workload":
+        """Returns the same with the data of the published test. Raises UsageError if none are declared."""
+        if not self.published.scale:
+            raise UsageError(f"`{self.name}` declares no published scale of its data. Remove --scale published.")
+        return replace(self, scale={**self.scale, **self.published.scale})
 
     @property
     def is_conditional(self) -> bool:

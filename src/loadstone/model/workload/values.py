@@ -34,7 +34,7 @@ class Uniform(_Drawn):
     max_per_session: Positive | None = None
     """Instead of `max`: so many for each session of the load."""
     max_of: Name | None = None
-    """As many as there are rows of this name in [data]."""
+    """As many as there are rows of this name in [data] or [scale]."""
     digits: Annotated[int, Field(ge=0, le=20)] = 0
     """Least number of digits, padded with zeros."""
 

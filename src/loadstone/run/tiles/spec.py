@@ -13,7 +13,8 @@ from loadstone.model.records.workload_id import LoadPhase, TileLoadKind, Workloa
 from loadstone.model.tile import Role, Tile, TileLoad, read_tile
 from loadstone.model.tile_services import TileServices
 from loadstone.model.tiles import Tiles
-from loadstone.model.workload import Published, Workload
+from loadstone.model.workload import Workload
+from loadstone.model.workload.published import Published
 from loadstone.model.workload.values import TableValues
 from loadstone.platforms.registry import build_machine_kind
 from loadstone.run.criteria import compute_mean_pause_s
