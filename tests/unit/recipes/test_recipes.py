@@ -432,7 +432,10 @@ exec(compile(text, name, "exec"), sys.modules[name].__dict__)
 
 from loadstone.report.build import Format, render_folder
 from loadstone.run.judging import judge
+from loadstone.run.tool_events import build_events
+from loadstone.tools.kind import ToolFigures
 from tests.records import encoded, interval, operation_record, result_folder, totals
+from tests.unit.run.test_tools import job
 from dataclasses import replace
 
 def shown(path):
@@ -450,6 +453,8 @@ before = events.read_text()
 events.write_text(before.replace(', "pushed":0', "").replace(',"pushed":0', ""))
 assert events.read_text() != before
 print(shown(path))
+tool_events = build_events(job(folder, ""), ToolFigures("tool 1", 0.0, ()))
+print([operation.tally.pushed for event in tool_events if event.event == "totals" for operation in event.operations])
 """
 
 
@@ -462,4 +467,6 @@ def test_a_counter_of_operations_is_a_field_of_the_driver_and_reaches_the_report
     done = subprocess.run(
         [sys.executable, "-c", COUNTED, str(tmp_path)], cwd=PROJECT, capture_output=True, text=True, check=False
     )
-    assert done.stdout.split("\n")[:2] == ["[7, 7, 14]", "[0, 0]"], "without the counter it is 0" + done.stderr
+    shown = done.stdout.splitlines()
+    assert shown[:2] == ["[7, 7, 14]", "[0, 0]"], "without the counter it is 0" + done.stderr
+    assert shown[2:] == ["[0]"], "a tool counts nothing of it" + done.stderr
