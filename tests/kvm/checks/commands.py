@@ -25,7 +25,9 @@ async def _run_support(machines: Machines) -> str:
     assert code in (Exit.PASS, Exit.FAIL, Exit.INVALID), f"code {code}"
     (result,) = (FOLDER / "runs").glob("*-support")
     facts = json.loads((result / "manifest.json").read_text())["machines"]
-    assert {machine["accelerator"] for machine in facts.values()} == {"kvm"}, facts
+    # The back end is a process of the host, without an accelerator.
+    accelerators = {machine["accelerator"] for machine in facts.values() if machine["platform"] == "vm"}
+    assert accelerators == {"kvm"}, facts
     exits = _read_exits(result)
     counted = [value for value in exits if value]
     assert counted, exits[:5]
