@@ -32,6 +32,7 @@ pub mod webserver;
 #[cfg(not(feature = "all-roles"))]
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -85,6 +86,9 @@ enum Command {
     Idle {
         #[command(flatten)]
         common: Common,
+        /// Wake-ups per second of a thread that sleeps, counted at /ticks. Default: no such thread
+        #[arg(long)]
+        ticks_per_s: Option<NonZeroU32>,
     },
     /// Serve the dealership: dealers, works, suppliers over one database
     Dealership {
@@ -184,7 +188,7 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Backend { common } => serve_plain(&common, backend::Backend::default()),
         Command::Station { common, options } => serve_plain(&common, station::Waiting::new(&options)?),
         Command::Infra { common } => serve_plain(&common, infra::Infra::default()),
-        Command::Idle { common } => serve_plain(&common, idle::Idle),
+        Command::Idle { common, ticks_per_s } => serve_plain(&common, idle::Idle::new(ticks_per_s)?),
         Command::Dealership { common, database, injection_rate, only_fill } => {
             let (database, rate) = (sql::Database::parse(&database), i64::from(injection_rate));
             if only_fill {

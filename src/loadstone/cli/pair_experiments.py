@@ -1,0 +1,90 @@
+"""`loadstone pair measure-timer` and `measure-slow-secondary`: experiments on a pair of their own."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from loadstone.cli.exits import Exit
+from loadstone.cli.screen import out, say
+from loadstone.host.runtime import make_temporary_folder
+from loadstone.model.errors import UsageError
+from loadstone.platforms.pair.experiments import PUBLISHED_TICK_BYTES, SharePhase, TickCost
+from loadstone.testbed.pair_experiments import measure_slow_secondary, measure_timers
+
+EXPERIMENT_SECONDS = 30.0
+EXPERIMENT_MEMORY_MIB = 192
+HIGHEST_RATE = 100_000
+ExperimentLength = Annotated[float, typer.Option(min=1, max=3600, help="Length of each measurement, in seconds.")]
+ExperimentMemory = Annotated[int, typer.Option(min=64, max=65536, help="Memory of the machine, in MiB.")]
+ExperimentJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def measure_timer(
+    rate: Annotated[
+        list[int],
+        typer.Option(min=1, max=HIGHEST_RATE, help="Wake-ups per second of a program in the machine. Repeatable."),
+    ] = [*PUBLISHED_TICK_BYTES],  # noqa: B006
+    seconds: ExperimentLength = EXPERIMENT_SECONDS,
+    memory: ExperimentMemory = EXPERIMENT_MEMORY_MIB,
+    as_json: ExperimentJson = False,
+) -> Exit:
+    """Measure the log of an idle pair over the rate of a timer in it, next to published figures."""
+    if len(set(rate)) < len(rate):
+        raise UsageError(f"--rate has equal values: {', '.join(map(str, rate))}. Name each rate once.")
+    with make_temporary_folder("pair-timer") as logs:
+        costs = asyncio.run(measure_timers(logs, rate, seconds, memory))
+    _print(as_json, [cost.as_json for cost in costs], _tabulate_costs(costs))
+    return Exit.PASS
+
+
+def measure_slowed(
+    share: Annotated[
+        float, typer.Option(min=0.05, max=0.95, help="Share of the time for which the secondary's machine may run.")
+    ] = 0.5,
+    seconds: ExperimentLength = EXPERIMENT_SECONDS,
+    memory: ExperimentMemory = EXPERIMENT_MEMORY_MIB,
+    as_json: ExperimentJson = False,
+) -> Exit:
+    """Measure a pair whose secondary gets a share of a processor: throughput, lag, slowing of the primary."""
+    with make_temporary_folder("pair-slowed") as logs:
+        phases = asyncio.run(measure_slow_secondary(logs, share, seconds, memory))
+    _print(as_json, [phase.as_json for phase in phases], _tabulate_phases(phases))
+    if not as_json:
+        ratio = phases[1].answers_per_s / phases[0].answers_per_s
+        say(f"The slowed pair answers {100 * ratio:.0f} % of what the whole one answers. One client, no pauses.")
+    return Exit.PASS
+
+
+def _print(as_json: bool, rows: list[dict[str, Any]], table: Table) -> None:
+    out.print_json(json.dumps(rows)) if as_json else out.print(table)
+
+
+def _tabulate_costs(costs: Sequence[TickCost]) -> Table:
+    table = Table("wake-ups asked per s", "had per s", "log Mbit/s", "bytes each", "published", show_edge=False)
+    for cost in costs:
+        table.add_row(
+            str(cost.wanted_per_s or "none"),
+            f"{cost.ticks_per_s:.1f}",
+            f"{cost.log_mbit_per_s:.3g}",
+            "" if cost.bytes_per_tick is None else f"{cost.bytes_per_tick:.0f}",
+            str(cost.published_bytes_per_tick or ""),
+        )
+    return table
+
+
+def _tabulate_phases(phases: Sequence[SharePhase]) -> Table:
+    table = Table("secondary", "runs", "answers/s", "median ms", "largest lag ms", "slowed by", show_edge=False)
+    for phase in phases:
+        table.add_row(
+            phase.title,
+            f"{100 * phase.share:.0f} %",
+            f"{phase.answers_per_s:.1f}",
+            f"{phase.median_ms:.1f}",
+            f"{phase.lag_ms:.1f}",
+            f"{phase.slowed_pct:.0f} %",
+        )
+    return table

@@ -1,0 +1,154 @@
+"""Experiments on a pair of this host, each on a machine of its own: what a timer in it costs, and what a secondary that
+gets a share of a processor does to it.
+"""
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from loadstone.host.http import get
+from loadstone.host.tasks import end_tasks
+from loadstone.model.errors import PlatformError
+from loadstone.model.machine import PUBLIC
+from loadstone.model.target import Endpoint
+from loadstone.platforms.pair.experiments import (
+    SharePhase,
+    TickCost,
+    TickReading,
+    compute_tick_costs,
+    summarize_phase,
+)
+from loadstone.platforms.pair.machine import PairMachine
+from loadstone.platforms.pair.side import Side
+from loadstone.platforms.registry import read_machine
+from loadstone.services import reference
+from loadstone.testbed.context import open_testbed
+
+SETTLING_S = 2.0
+"""Before a timer's log counts: the program's start is in the log too."""
+REPORT_TIMEOUT_S = 60.0
+"""Longest wait for a report of the pair, which comes each second."""
+REPORT_POLL_INTERVAL_S = 0.02
+EXPERIMENT_ANSWER_TIMEOUT_S = 60.0
+SHARE_PERIOD_S = 0.1
+"""In each of these the secondary's machine runs for its share, and stands still for the rest."""
+
+
+@asynccontextmanager
+async def _start_pair(logs: Path, memory_mib: int) -> AsyncIterator[PairMachine]:
+    async with open_testbed(logs) as base:
+        wanted = read_machine({"platform": "pair", "memory": memory_mib})
+        machine = await base.start_machine("pair", wanted, (PUBLIC,))
+        if not isinstance(machine, PairMachine):
+            raise PlatformError("The machine of the experiment is not a pair of this host.")
+        yield machine
+
+
+async def _serve(machine: PairMachine, name: str, role: str, *options: str) -> Endpoint:
+    """Starts a role of the reference server in the machine; where it answers."""
+    service = await machine.start(name, reference.build_plain_command(role, machine.listen, 1, *options))
+    ready = reference.read_ready(service.first_line)
+    assert ready.http is not None  # every role without TLS reports it
+    return Endpoint(machine.address, ready.http.port)
+
+
+async def measure_timers(logs: Path, rates: Sequence[int], seconds: float, memory_mib: int) -> list[TickCost]:
+    """Measures the log of an idle pair without a timer, then with a program in it that sleeps so many times a second,
+    for each rate. Raises PlatformError and ServiceError.
+    """
+    readings = []
+    async with _start_pair(logs, memory_mib) as machine:
+        for rate in (0, *rates):
+            name = f"idle-{rate}"
+            options = ("--ticks-per-s", str(rate)) if rate else ()
+            endpoint = await _serve(machine, name, "idle", *options)
+            await asyncio.sleep(SETTLING_S)
+            before = await _read_ticks(machine, endpoint)
+            await asyncio.sleep(seconds)
+            readings.append((rate, before, await _read_ticks(machine, endpoint)))
+            await machine.services[name].stop()
+    return compute_tick_costs(readings)
+
+
+async def _read_ticks(machine: PairMachine, endpoint: Endpoint) -> TickReading:
+    report = await _wait_report(machine.serving)
+    ticks = int(await get(endpoint, "/ticks", EXPERIMENT_ANSWER_TIMEOUT_S))
+    return TickReading(report["heard_unix_s"], int(report["log_bytes"]), time.time(), ticks)
+
+
+async def _wait_report(side: Side) -> dict[str, Any]:
+    """Waits for the agent's next report. Raises PlatformError where none comes."""
+    seen, until = side.metrics, time.monotonic() + REPORT_TIMEOUT_S
+    while side.metrics is seen:
+        if time.monotonic() > until:
+            raise PlatformError(f"The agent {side.files.name} reported nothing for {REPORT_TIMEOUT_S:g} s.")
+        await asyncio.sleep(REPORT_POLL_INTERVAL_S)
+    return side.metrics
+
+
+async def measure_slow_secondary(logs: Path, share: float, seconds: float, memory_mib: int) -> list[SharePhase]:
+    """Measures a pair under one client that asks without pauses: whole, with its secondary's machine running for a
+    share of the time, and whole again. Raises PlatformError and ServiceError.
+    """
+    async with _start_pair(logs, memory_mib) as machine:
+        endpoint = await _serve(machine, "idle", "idle")
+        phases = []
+        for phase in (("whole", 1.0), ("slowed", share), ("whole again", 1.0)):
+            async with _limit_secondary(machine, phase[1]):
+                phases.append(await _measure_phase(machine, endpoint, phase, seconds))
+        return phases
+
+
+@asynccontextmanager
+async def _limit_secondary(machine: PairMachine, share: float) -> AsyncIterator[None]:
+    """Has the secondary's machine run for a share of the time while the block runs."""
+    follower = machine.follower
+    if follower is None:
+        raise PlatformError(f"The pair {machine.name} has no secondary to slow.")
+    if share >= 1:
+        yield
+        return
+    limiting = asyncio.create_task(_alternate(follower, share))
+    try:
+        yield
+    finally:
+        await end_tasks([limiting])
+        await follower.signal(signal.SIGCONT, "machine")
+
+
+async def _alternate(side: Side, share: float) -> None:
+    while True:
+        await side.signal(signal.SIGSTOP, "machine")
+        await asyncio.sleep((1 - share) * SHARE_PERIOD_S)
+        await side.signal(signal.SIGCONT, "machine")
+        await asyncio.sleep(share * SHARE_PERIOD_S)
+
+
+async def _measure_phase(
+    machine: PairMachine, endpoint: Endpoint, phase: tuple[str, float], seconds: float
+) -> SharePhase:
+    latencies: list[float] = []
+    reports: list[dict[str, Any]] = []
+    listening = asyncio.create_task(_collect_reports(machine, reports))
+    began = time.monotonic()
+    try:
+        while (sent_s := time.monotonic()) < began + seconds:
+            await get(endpoint, "/heartbeat", EXPERIMENT_ANSWER_TIMEOUT_S)
+            latencies.append(time.monotonic() - sent_s)
+    except (OSError, ValueError) as error:
+        raise PlatformError(f"The pair {machine.name} did not answer while it was measured: {error}") from None
+    finally:
+        took_s = time.monotonic() - began
+        await end_tasks([listening])
+    return summarize_phase(*phase, took_s, latencies, reports)
+
+
+async def _collect_reports(machine: PairMachine, into: list[dict[str, Any]]) -> None:
+    with contextlib.suppress(PlatformError):
+        while True:
+            into.append(await _wait_report(machine.serving))

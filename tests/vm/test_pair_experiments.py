@@ -1,0 +1,48 @@
+"""Experiments on pairs as commands, in short: each prints what it measured."""
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from loadstone.cli.main import main
+from tests.contract.conftest import nothing_is_left  # noqa: F401
+from tests.vm.conftest import patient_agents
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.own_network,
+    pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
+    pytest.mark.slow("virtual machines start, and QEMU emulates them"),
+]
+LEAST_EVENT_BYTES, MOST_EVENT_BYTES = 5, 2000
+"""Of a wake-up: one event of the log at least, and no more than some dozens."""
+
+
+def measured(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
+    """What `loadstone pair` prints with these words, as JSON."""
+    capsys.readouterr()
+    with patient_agents(), pytest.raises(SystemExit) as end:
+        main(["pair", *words, "--json"])
+    output = capsys.readouterr()
+    assert not end.value.code, output.err
+    rows: list[dict[str, Any]] = json.loads(output.out)
+    return rows
+
+
+def test_a_timer_in_an_idle_machine_fills_the_log_with_each_wake_up(capsys: pytest.CaptureFixture[str]) -> None:
+    idle, ticking = measured(capsys, "measure-timer", "--rate", "82", "--seconds", "4")
+    assert (idle["wanted_per_s"], idle["ticks_per_s"], idle["bytes_per_tick"]) == (0, 0, None)
+    assert 0 < ticking["ticks_per_s"] <= 1.1 * 82
+    assert ticking["log_mbit_per_s"] > idle["log_mbit_per_s"]
+    assert LEAST_EVENT_BYTES < ticking["bytes_per_tick"] < MOST_EVENT_BYTES
+    assert ticking["published_bytes_per_tick"] == 229
+
+
+def test_a_secondary_that_runs_for_half_of_the_time_is_measured_between_two_whole_pairs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    phases = measured(capsys, "measure-slow-secondary", "--share", "0.5", "--seconds", "4")
+    assert [(phase["title"], phase["share"]) for phase in phases] == [("whole", 1), ("slowed", 0.5), ("whole again", 1)]
+    assert all(phase["answers_per_s"] > 0 and phase["median_ms"] > 0 for phase in phases)
