@@ -50,7 +50,7 @@ LEAST_PASSWORD = 4
 """Letters of a password: what is shorter is a switch, such as 1 or on, and could not be withheld from reports."""
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9_-]* (?! )|")
 """Before the token (RFC 9110, section 11.4); some sites have none."""
-TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+LASTING_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 """A token by itself, without the fields that signatures have (RFC 9110, section 11.2)."""
 SIGNING_SCHEMES = frozenset({"negotiate", "ntlm", "hawk"})
 """Schemes whose tokens are of one connection or one request."""
@@ -119,7 +119,7 @@ def has_lasting_token(request: HarRequest) -> bool:
     sign one request or one connection.
     """
     scheme, token = find_token(request)
-    return bool(TOKEN.fullmatch(token)) and scheme.strip().lower() not in SIGNING_SCHEMES
+    return bool(LASTING_TOKEN.fullmatch(token)) and scheme.strip().lower() not in SIGNING_SCHEMES
 
 
 def find_credentials(request: HarRequest) -> str:
