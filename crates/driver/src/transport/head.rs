@@ -25,8 +25,10 @@ pub fn mend_head(data: &[u8]) -> Option<Vec<u8>> {
     if name.eq_ignore_ascii_case(&NAME[..length]) {
         name.make_ascii_uppercase();
     }
-    for place in begins..text.len().saturating_sub(1) {
-        if text[place] == b'\r' && text[place + 1] != b'\n' {
+    // One at the end of what came is mended too: no head ends with it, and the next piece is read together with this.
+    let is_torn = |place: usize, byte: u8| byte == b'\r' && data.get(place + 1) != Some(&b'\n');
+    for (place, &byte) in data.iter().enumerate().skip(begins) {
+        if is_torn(place, byte) {
             text[place] = b' ';
         }
     }

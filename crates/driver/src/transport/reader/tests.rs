@@ -98,7 +98,7 @@ fn heads_are_read_as_browsers_read_them() {
             assert_eq!(read(data.as_bytes(), piece, false), Ok(expected), "{}", &rest[..60.min(rest.len())]);
         }
     }
-    for begins in ["http/1.1 200 ok\r\n", "\r\n\r\nHttp/1.1 200 OK\r\n", "\nHTTP/1.1 200\r\n", "HTTP/1.1 200 a\rb\r\n"]
+    for begins in ["http/1.1 200 ok\r\n", "\r\n\r\nHttp/1.1 200 OK\r\n", "\nHTTP/1.1 200\r\n", "HTTP/1.1\r200 a\rb\r\n"]
     {
         for piece in [1, 7, usize::MAX] {
             let data = format!("{begins}Content-Length: 2\r\n\r\nab");
