@@ -5,7 +5,6 @@ import os
 import statistics
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 from benches.examples import find_example
 from benches.measure import SERVER_CORE, Series, execute
-from benches.server import find_free_port, write_site
+from benches.server import await_worker, find_free_port, write_site
 from loadstone.host import programs
 from loadstone.model.service import Tuning
 from loadstone.services import nginx
@@ -85,18 +84,7 @@ def _tuned_nginx(folder: Path) -> Iterator[tuple[int, int]]:
     command = ["taskset", "-c", str(SERVER_CORE), "sh", "-c", nginx.render_start(site)]
     process = subprocess.Popen(command)
     try:
-        yield site.port, _await_worker(process.pid)
+        yield site.port, await_worker(process.pid)
     finally:
         process.terminate()
         process.wait()
-
-
-def _await_worker(pid: int) -> int:
-    """Returns the process id of nginx's worker; raises RuntimeError if there is none within ten seconds."""
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
-        if children:
-            return int(children[0])
-        time.sleep(0.05)
-    raise RuntimeError("nginx does not come up")

@@ -68,12 +68,12 @@ def nginx(loadstone_server: str) -> Iterator[Server]:
         process = subprocess.Popen([*command, "-g", "user root;"] if os.getuid() == 0 else command)
         try:
             _wait_for(http)
-            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            worker = await_worker(process.pid)
             said = subprocess.run([program, "-v"], capture_output=True, text=True, check=False).stderr.strip()
             version = said.partition("/")[2]
             plain, older, newer = f"http://127.0.0.1:{http}", f"https://127.0.0.1:{tls12}", f"https://127.0.0.1:{tls13}"
             multiplexed = f"http://127.0.0.1:{http2}"
-            yield Server(plain, older, newer, multiplexed, int(children[0]), version, folder)
+            yield Server(plain, older, newer, multiplexed, worker, version, folder)
         finally:
             process.terminate()
             process.wait()
@@ -113,5 +113,16 @@ def _wait_for(port: int) -> None:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
+        time.sleep(0.05)
+    raise RuntimeError("nginx does not come up")
+
+
+def await_worker(pid: int) -> int:
+    """Returns the process id of nginx's worker; raises RuntimeError if there is none within ten seconds."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
+        if children:
+            return int(children[0])
         time.sleep(0.05)
     raise RuntimeError("nginx does not come up")
