@@ -27,7 +27,7 @@ def cut_at_any_event(trial: int, folder: Path) -> None:
 
 
 def kill_primary_after_primary(trial: int, folder: Path) -> None:
-    """Kills primaries at drawn times, each once the machine is protected anew; what was acknowledged is there."""
+    """Kills primaries at drawn times, each once the machine is protected again; what was acknowledged is there."""
     trials = asyncio.run(chain(1 + trial, KILLS_A_TRIAL, folder))
     assert len(trials) == KILLS_A_TRIAL and all(one.survived and one.writes > 10 for one in trials), trials
 
@@ -73,7 +73,7 @@ RATES = (
     ),
     Rate(
         "pair-protections",
-        f"A client waits less than {MOST_SILENT_S} s when a pair is protected anew: {PROTECTIONS_A_TRIAL} a trial",
+        f"A client waits less than {MOST_SILENT_S} s while a pair is protected again: {PROTECTIONS_A_TRIAL} a trial",
         20,
         protect_anew_unnoticed,
     ),

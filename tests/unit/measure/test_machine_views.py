@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from loadstone.measure.machine import read_gauge
+from loadstone.measure.machine import GaugeReading, read_gauge
 
 
 class SlowInside:
@@ -22,7 +22,7 @@ class SlowInside:
 
 
 def test_a_slow_agent_does_not_keep_the_host_from_counting() -> None:
-    async def read() -> dict[str, Any]:
+    async def read() -> GaugeReading:
         return await asyncio.wait_for(read_gauge(SlowInside()), 60)
 
-    assert asyncio.run(read()) == {"inside": {"cores": 1}, "outside": {"exits": 7}}
+    assert asyncio.run(read()) == GaugeReading(inside={"cores": 1}, outside={"exits": 7})
