@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.markup import escape
 
 from loadstone.cli import figures
-from loadstone.cli.consolidation import show_common, show_tiles, show_workloads
+from loadstone.cli.consolidation import show_common, show_doubt, show_tiles, show_workloads
 from loadstone.cli.exits import BY_VERDICT, Exit
 from loadstone.cli.screen import VERDICT_STYLE, out, say
 from loadstone.judge.compliance import describe_obstacles
@@ -57,6 +57,8 @@ def _show_verdicts(result: Result, verdict: ResultVerdict) -> None:
             say(f"no score: the run is {result.manifest.status}, so its tiles were not all measured")
             return
         show_tiles(verdict.consolidation)
+        if verdict.whole is not Verdict.PASS:
+            show_doubt(verdict.whole)
     else:
         for workload in verdict.workloads:
             _show_workload(workload, result.manifest)

@@ -33,6 +33,12 @@ def show_tiles(scored: TilesScore) -> None:
     out.print(DISCLAIMER, style="dim", soft_wrap=True)
 
 
+def show_doubt(outcome: Verdict, remedy: str = "") -> None:
+    """Says that the score of a run which did not pass does not count."""
+    why = "the score does not count, because the run did not pass."
+    out.print(f"[{VERDICT_STYLE[outcome]}]{outcome}[/]: {why} {remedy}".rstrip(), soft_wrap=True)
+
+
 def show_workloads(verdicts: Sequence[WorkloadVerdict]) -> None:
     """One line for all workloads that pass, and the reasons of those that do not."""
     passed = [verdict.workload for verdict in verdicts if verdict.verdict is Verdict.PASS]

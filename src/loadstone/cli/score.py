@@ -9,11 +9,11 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from loadstone.cli.consolidation import show_tiles
+from loadstone.cli.consolidation import show_doubt, show_tiles
 from loadstone.cli.exits import BY_VERDICT
 from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.report import find_result
-from loadstone.cli.screen import VERDICT_STYLE, out
+from loadstone.cli.screen import out
 from loadstone.cli.systems import compare_systems
 from loadstone.judge.consolidation import CLASSIC, CONSOLIDATION_SCORE_NAME, Consolidation, Maxima, score_tiles
 from loadstone.judge.placement import (
@@ -90,8 +90,7 @@ def score_consolidation(
     else:
         show_tiles(record_score(held, scored, most))
         if verdict not in (None, Verdict.PASS):
-            why = "the score does not count, because the run did not pass"
-            out.print(f"[{VERDICT_STYLE[verdict]}]{verdict}[/]: {why}. See `loadstone report {run}`.")
+            show_doubt(verdict, f"See `loadstone report {run}`.")
     if verdict is not None:
         raise typer.Exit(BY_VERDICT[verdict])
 

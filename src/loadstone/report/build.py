@@ -104,7 +104,7 @@ def _title(result: Result) -> str:
     if verdict is None:
         return name
     if verdict.consolidation is not None and result.manifest.status is Status.COMPLETE:
-        return f"{name}: {verdict.consolidation.headline}, {verdict.consolidation.verdict}"
+        return f"{name}: {verdict.consolidation.headline}, {verdict.whole}"
     return f"{name}: {', '.join(f'{workload.workload} {workload.verdict}' for workload in verdict.workloads)}"
 
 

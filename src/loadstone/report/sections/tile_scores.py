@@ -30,11 +30,12 @@ POWER_NOTE = (
 
 def render_blocks(context: ReportContext) -> Iterator[Block]:
     """Yields the scores of tiles, nothing for other runs and for runs that were not judged."""
-    score = context.result.verdict.consolidation if context.result.verdict else None
-    if score is None:
+    verdict = context.result.verdict
+    score = verdict.consolidation if verdict else None
+    if verdict is None or score is None:
         return
     is_measured = context.result.manifest.imported is None
-    yield Cards([_score_card(context, score), *([_workloads_card(context)] if is_measured else [])])
+    yield Cards([_score_card(context, score, verdict.whole), *([_workloads_card(context)] if is_measured else [])])
     yield Heading("Performance", 2, "performance")
     yield _performance(score)
     yield Paragraph(PERFORMANCE_NOTE.format(error=format_number(score.score_error, 1)), Tone.QUIET)
@@ -45,12 +46,13 @@ def render_blocks(context: ReportContext) -> Iterator[Block]:
     yield from _power(score)
 
 
-def _score_card(context: ReportContext, score: TilesVerdict) -> Card:
+def _score_card(context: ReportContext, score: TilesVerdict, outcome: Verdict) -> Card:
+    """Returns the score with the verdict on the whole run: it does not count where a workload does not pass."""
     tile, maxima = context.result.manifest.tile, score.maxima
     title = (
         CONSOLIDATION_SCORE_NAME
-        if score.verdict is Verdict.PASS
-        else f"{CONSOLIDATION_SCORE_NAME}, {score.verdict}: not a valid result"
+        if outcome is Verdict.PASS
+        else f"{CONSOLIDATION_SCORE_NAME}, {outcome}: not a valid result"
     )
     quality = (
         f"quality of service {format_number(score.qos_pct, 2)} %, "
@@ -59,7 +61,7 @@ def _score_card(context: ReportContext, score: TilesVerdict) -> Card:
     )
     status = context.result.manifest.status
     headline = score.headline if status is Status.COMPLETE else f"no score: {status}"
-    return Card(Tone(score.verdict.value), headline, title, [quality, Cell(DISCLAIMER, Tone.QUIET), *score.reasons])
+    return Card(Tone(outcome.value), headline, title, [quality, Cell(DISCLAIMER, Tone.QUIET), *score.reasons])
 
 
 def _workloads_card(context: ReportContext) -> Card:
