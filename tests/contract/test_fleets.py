@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.fleet import reserved, supervisor
+from loadstone.fleet import supervisor
 from loadstone.fleet.contract import FleetError, HostLostError
 from loadstone.fleet.fake import FakeFleet
 from loadstone.fleet.local import LocalFleet
@@ -39,6 +39,7 @@ HERE = {"public": "127.0.0.1"}
 SPEC = FleetSpec.model_validate(
     {
         "back_end": "local",
+        "silence_s": 60,  # a busy machine may be silent for seconds
         "hosts": {
             "d1": {"roles": ["driver"], "addresses": HERE},
             "s1": {"roles": ["system"], "addresses": HERE},
@@ -52,14 +53,13 @@ Engine = LocalFleet | FakeFleet
 @pytest.fixture(params=[LocalFleet, FakeFleet])
 def engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "runtime"))  # or tests would have each other's host
-    monkeypatch.setattr(supervisor, "SUPERVISOR_SILENCE_TIMEOUT_S", WAIT_S)  # a busy machine may be silent for seconds
     made: Engine = request.param(SPEC, "the test")
     return made
 
 
 def on(engine: Engine, folder: Path, what: Callable[[OpenFleet], Awaitable[None]]) -> None:
     async def play() -> None:
-        async with open_fleet(SPEC, engine, folder) as fleet:
+        async with open_fleet(engine.spec, engine, folder) as fleet:
             await what(fleet)
 
     asyncio.run(play())
@@ -155,19 +155,18 @@ def test_a_host_of_another_version_is_refused(engine: Engine, tmp_path: Path, mo
 
 def test_what_a_silent_coordinator_had_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "runtime"))
-    monkeypatch.setattr(supervisor, "SUPERVISOR_SILENCE_TIMEOUT_S", WAIT_S)
     ended = asyncio.Event()
 
     async def check() -> None:
         one = supervisor.Supervisor("s1", "127.0.0.1", ended=ended.set)
-        assert "value" in await one.answer(write_message(TakeHost("a lab", IPv4Network("10.200.0.0/18"))))
+        assert "value" in await one.answer(write_message(TakeHost("a lab", IPv4Network("10.200.0.0/18"), WAIT_S)))
         made = await one.answer(write_message(MakeMachine("web", {}, [])))
         assert made["value"]["state"]["end"] == ""
         command = reference.build_backend_command("127.0.0.1", 1)
         started = await one.answer(write_message(AskMachine("web", StartService("web", command, Readiness.LINE))))
         assert reference.read_ready(started["value"])
         assert _journals(tmp_path)
-        monkeypatch.setattr(supervisor, "SUPERVISOR_SILENCE_TIMEOUT_S", 0.5)
+        one.silence_s = 0.5
         await asyncio.wait_for(ended.wait(), WAIT_S)
         assert "or was released" in (await one.answer(write_message(CollectLogs())))["text"]
 
@@ -177,8 +176,7 @@ def test_what_a_silent_coordinator_had_is_ended(tmp_path: Path, monkeypatch: pyt
 
 def test_a_lost_host_is_named_with_all_that_was_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "runtime"))
-    monkeypatch.setattr(reserved, "HOST_ANSWER_TIMEOUT_S", 0.3)
-    engine = FakeFleet(SPEC, "the test")
+    engine = FakeFleet(SPEC.model_copy(update={"silence_s": 2.0}), "the test")
 
     async def check(fleet: OpenFleet) -> None:
         async with open_testbed(tmp_path, fleet) as base:

@@ -14,6 +14,8 @@ from tests.fleet.hosts import SSHD, Lab, NamespaceHost, cluster, namespace_hosts
 LAST = ("test_a_death_is_noticed_named_and_leaves_nothing[head]", "test_nothing_is_left_when_the_cluster_is_down")
 """End the cluster, so all others come before them."""
 ROLES = {"d1": "driver", "s1": "system", "s2": "system", "w1": "witness"}
+PATIENCE_S = 15.0
+"""So long may a host be silent: all hosts of these tests are one, which has other work."""
 
 
 @pytest.hookimpl(trylast=True)
@@ -37,5 +39,5 @@ def hosts() -> Iterator[Mapping[str, NamespaceHost]]:
 
 @pytest.fixture(scope="session")
 def lab(hosts: Mapping[str, NamespaceHost]) -> Iterator[Lab]:
-    with cluster(hosts, ROLES) as made:
+    with cluster(hosts, ROLES, PATIENCE_S) as made:
         yield made

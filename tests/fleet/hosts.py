@@ -14,6 +14,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from loadstone.fleet.remote_shell import VARIABLE
+from loadstone.model.fleet import DEFAULT_SILENCE_S
 
 NET = "10.77.0"
 SSHD, NGINX = "/usr/sbin/sshd", "/usr/sbin/nginx"
@@ -203,9 +204,9 @@ def _ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True)
 
 
-def fleet_file(hosts: Mapping[str, NamespaceHost], roles: Mapping[str, str], folder: Path) -> Path:
+def fleet_file(hosts: Mapping[str, NamespaceHost], roles: Mapping[str, str], folder: Path, silence_s: float) -> Path:
     """A fleet's file with these hosts, all by ssh, on the interpreter of the tests."""
-    lines = []
+    lines = [f"silence_s = {silence_s}"]
     for name, role in roles.items():
         host = hosts[name]
         lines += [f"[hosts.{name}]", f'roles = ["{role}"]', f'addresses = {{ public = "{host.address}" }}']
@@ -268,10 +269,14 @@ class Lab:
 
 
 @contextmanager
-def cluster(hosts: Mapping[str, NamespaceHost], roles: Mapping[str, str]) -> Iterator[Lab]:
-    """A cluster of these hosts, started over ssh from the first of them, which is none of its hosts."""
+def cluster(
+    hosts: Mapping[str, NamespaceHost], roles: Mapping[str, str], silence_s: float = DEFAULT_SILENCE_S
+) -> Iterator[Lab]:
+    """A cluster of these hosts, started over ssh from the first of them, which is none of its hosts. A host may be
+    silent for `silence_s`.
+    """
     host = next(iter(hosts.values()))
-    fleet_file(hosts, roles, host.tmp)
+    fleet_file(hosts, roles, host.tmp, silence_s)
     lab = Lab(host)
     done = lab.loadstone("fleet", "up", lab.file)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -39,6 +39,9 @@ from loadstone.platforms.maker import MachineMaker
 from loadstone.platforms.pair.fitness import MOST_PAIRS_A_CORE
 from loadstone.platforms.registry import get_platform_kind
 
+COORDINATOR_SPARE_S = 1.0
+"""Seconds that a coordinator may be silent for longer than a host."""
+
 
 @dataclass
 class OpenFleet:
@@ -251,7 +254,10 @@ async def open_fleet(spec: FleetSpec, engine: Fleet, logs: Path) -> AsyncIterato
 
     Raises FleetError for hosts that are not there, are in use, or have another version of Loadstone.
     """
-    hosts = {name: FleetHost(name, host, engine, index) for index, (name, host) in enumerate(spec.hosts.items())}
+    hosts = {
+        name: FleetHost(name, host, engine, index, spec.silence_s)
+        for index, (name, host) in enumerate(spec.hosts.items())
+    }
     try:
         await engine.reserve(list(hosts))
         await asyncio.gather(*(_take(host) for host in hosts.values()))
@@ -280,7 +286,9 @@ async def _watch(engine: Fleet, hosts: Mapping[str, FleetHost]) -> None:
 
 
 async def _take(host: FleetHost) -> None:
-    host.facts = await host.ask(TakeHost(get_own_name(), compute_block(host.number)))
+    host.facts = await host.ask(
+        TakeHost(get_own_name(), compute_block(host.number), host.silence_s + COORDINATOR_SPARE_S)
+    )
     host_version, this_version = host.facts["version"], version("loadstone")
     if host_version != this_version:
         raise FleetError(

@@ -103,6 +103,8 @@ class TakeHost(ForHost[Json], kind="take", timeout_s=TAKE_S):
     who: str
     block: IPv4Network
     """Addresses of its machines."""
+    silence_s: float
+    """Silence of the coordinator after which all of its is ended here; its drivers alone, where a pair is here."""
 
 
 @dataclass(frozen=True)

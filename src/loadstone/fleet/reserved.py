@@ -9,14 +9,10 @@ from loadstone.fleet.messages import Answer, write_message
 from loadstone.fleet.remote import RemoteMachine
 from loadstone.fleet.requests import Beat, CountHost, DriverState, ForHost
 from loadstone.measure.agent import AgentGauge
-from loadstone.model.fleet import HostSpec
+from loadstone.model.fleet import DEFAULT_SILENCE_S, HostSpec
 
 BEAT_S = 0.5
 """How often the coordinator says that it is there."""
-HOST_ANSWER_TIMEOUT_S = 1.5
-"""Longest wait for one answer to that: a host that gives none counts as lost two seconds after its last at most, and
-the run, which looks twice a second, ends within three.
-"""
 STALL_S = 1.0
 """Lateness of that time-out by which this process knows that it stood still itself."""
 
@@ -30,6 +26,8 @@ class FleetHost:
     engine: Fleet
     number: int
     """Its place in the file, counted from 0."""
+    silence_s: float = DEFAULT_SILENCE_S
+    """Seconds after its last answer, at most, after which it counts as lost. The run looks twice a second."""
     facts: Json = field(default_factory=dict)
     lost: str = ""
     """That it counts as lost, since when and why; empty while it is there."""
@@ -50,12 +48,13 @@ class FleetHost:
 
     async def beat(self) -> None:
         """Says that the coordinator is there, until the host is lost."""
+        timeout_s = self.silence_s - BEAT_S
         while not self.lost:
             asked_s = time.monotonic()
             try:
-                state = await self.ask(Beat(), HOST_ANSWER_TIMEOUT_S)
+                state = await self.ask(Beat(), timeout_s)
             except FleetError as error:
-                if time.monotonic() - asked_s > HOST_ANSWER_TIMEOUT_S + STALL_S:
+                if time.monotonic() - asked_s > timeout_s + STALL_S:
                     continue  # this process stood still, which says nothing of the host
                 self.lose(str(error))
                 return

@@ -41,12 +41,11 @@ from loadstone.host.programs import find_driver
 from loadstone.host.runtime import make_temporary_folder
 from loadstone.host.secrets import JOIN_TOKEN
 from loadstone.measure.agent import AgentGauge, start_own_agent
+from loadstone.model.fleet import DEFAULT_SILENCE_S
 from loadstone.platforms.journal import reap
 from loadstone.platforms.maker import MachineMaker, open_maker
 from loadstone.platforms.registry import read_machine
 
-SUPERVISOR_SILENCE_TIMEOUT_S = 3.0
-"""Silence of the coordinator after which all of its is ended here; its drivers alone, where a pair is here."""
 PAIR_SILENCE_TIMEOUT_S = 300.0
 """Silence after which a host that has a part of a pair gives its coordinator up: one that stands still ends no pair. A
 pair with a lease lives on, others end.
@@ -68,6 +67,8 @@ class Supervisor:
     """How the host is taken."""
     ended: Callable[[], object] = lambda: None
     """Called when all is ended because the coordinator fell silent."""
+    silence_s: float = DEFAULT_SILENCE_S
+    """Silence of the coordinator after which all of its is ended here; its drivers alone, where a pair is here."""
     _maker: MachineMaker | None = None
     _gauge: AgentGauge | None = None
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -86,7 +87,7 @@ class Supervisor:
         except (OSError, psutil.Error) as error:
             return write_error(FleetError(f"{self.name}: {error}"))
 
-    async def take(self, who: str, block: IPv4Network) -> Json:
+    async def take(self, who: str, block: IPv4Network, silence_s: float) -> Json:
         """Takes the host for a coordinator, whose machines get addresses of this block; clears up what one that was
         lost has left. What the host is made of. Raises FleetError when another has it.
         """
@@ -97,7 +98,7 @@ class Supervisor:
         self._maker = await stack.enter_async_context(open_maker(logs, block))
         stack.push_async_callback(self._end_drivers)
         self._gauge = await stack.enter_async_context(start_own_agent(self.name))
-        self._heard_s = time.monotonic()
+        self._heard_s, self.silence_s = time.monotonic(), silence_s
         self._watching = asyncio.create_task(self._watch())
         return {
             "version": version("loadstone"),
@@ -183,7 +184,7 @@ class Supervisor:
 
     async def _watch(self) -> None:
         while (silent_s := time.monotonic() - self._heard_s) < self._longest_silence_s():
-            if silent_s >= SUPERVISOR_SILENCE_TIMEOUT_S and self._drivers:
+            if silent_s >= self.silence_s and self._drivers:
                 await self._end_drivers()
             await asyncio.sleep(SUPERVISOR_POLL_INTERVAL_S)
         if any(half.lease_s for half in self._halves.values()):
@@ -193,7 +194,7 @@ class Supervisor:
         self.ended()
 
     def _longest_silence_s(self) -> float:
-        return PAIR_SILENCE_TIMEOUT_S if self._halves else SUPERVISOR_SILENCE_TIMEOUT_S
+        return PAIR_SILENCE_TIMEOUT_S if self._halves else self.silence_s
 
     async def _end_drivers(self) -> None:
         await asyncio.gather(*(child.stop() for child in self._drivers.values()))

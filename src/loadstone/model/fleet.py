@@ -12,6 +12,7 @@ from loadstone.model.machine import PUBLIC
 from loadstone.model.reading import Section
 from loadstone.model.target import Endpoint
 
+DEFAULT_SILENCE_S = 2.0
 LOG_NETWORK, CARRY_NETWORK = "log", "carry"
 """Networks of hosts for the log of pairs, and for copies of states and disks."""
 
@@ -106,6 +107,11 @@ class FleetSpec(Section):
     )
     dealing: Dealing = Field(default=Dealing.SPREAD, description="`spread` or `pack`")
     """Placement of machines without a host: round robin, or on the first host with room."""
+    silence_s: Annotated[float, Field(ge=1, le=60)] = Field(
+        default=DEFAULT_SILENCE_S,
+        description="seconds without an answer after which a host counts as lost, 1 to 60",
+    )
+    """Seconds without an answer after which a host counts as lost. Hosts whose cores are all used need more."""
     hosts: Mapping[str, HostSpec] = Field(description="a table [hosts.NAME] for each host", min_length=1)
 
     def with_role(self, role: HostRole) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import pytest
 
 from loadstone.fleet import reserved, supervisor
 from loadstone.fleet.contract import HostLostError, Json
-from loadstone.fleet.reserved import HOST_ANSWER_TIMEOUT_S, STALL_S, FleetHost
+from loadstone.fleet.reserved import BEAT_S, STALL_S, FleetHost
 from loadstone.fleet.supervisor import Supervisor
 from loadstone.model.fleet import HostSpec
 from tests.waiting import until
@@ -31,7 +31,6 @@ class PaperDriver:
 def test_a_silent_coordinator_ends_its_drivers_and_no_pair_until_the_pairs_own_time(
     lease_s: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "SUPERVISOR_SILENCE_TIMEOUT_S", 0.0)
     monkeypatch.setattr(supervisor, "PAIR_SILENCE_TIMEOUT_S", LONG_S)
     monkeypatch.setattr(supervisor, "SUPERVISOR_POLL_INTERVAL_S", 0.001)
     ended: list[str] = []
@@ -40,7 +39,7 @@ def test_a_silent_coordinator_ends_its_drivers_and_no_pair_until_the_pairs_own_t
     parts: dict[str, Any] = {"_halves": {"db": half}, "_drivers": {"d": PaperDriver()}}
 
     async def play() -> None:
-        host = Supervisor("s1", "10.0.0.2", ended=lambda: ended.append("s1"), **parts)
+        host = Supervisor("s1", "10.0.0.2", ended=lambda: ended.append("s1"), silence_s=0.0, **parts)
         host._stack.callback(undone.append, "s1")
         driver, watching = parts["_drivers"]["d"], asyncio.create_task(host._watch())
         await until(lambda: driver.has_ended)
@@ -57,10 +56,9 @@ def test_a_silent_coordinator_ends_its_drivers_and_no_pair_until_the_pairs_own_t
 def test_a_host_without_a_part_of_a_pair_ends_all_when_its_coordinator_falls_silent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(supervisor, "SUPERVISOR_SILENCE_TIMEOUT_S", 0.0)
     monkeypatch.setattr(supervisor, "PAIR_SILENCE_TIMEOUT_S", LONG_S)
     ended: list[str] = []
-    asyncio.run(Supervisor("s1", "10.0.0.2", ended=lambda: ended.append("s1"))._watch())
+    asyncio.run(Supervisor("s1", "10.0.0.2", ended=lambda: ended.append("s1"), silence_s=0.0)._watch())
     assert ended == ["s1"]
 
 
@@ -87,5 +85,5 @@ def test_an_answer_that_this_process_slept_through_loses_no_host(monkeypatch: py
     )
     asyncio.run(host.beat())
     assert engine.asked == 3
-    assert engine.now_s == pytest.approx(3 * HOST_ANSWER_TIMEOUT_S + 10.0 + STALL_S + 0.3)
+    assert engine.now_s == pytest.approx(3 * (host.silence_s - BEAT_S) + 10.0 + STALL_S + 0.3)
     assert host.why == "s1 did not answer"
