@@ -96,8 +96,8 @@ def test_a_station_makes_planned_errors_and_says_how_busy_it_is(tmp_path: Path) 
         after = asyncio.run(testbed.meters["station"].read())
     assert before is not None
     assert after is not None
-    assert (after["busy_ns"] - before["busy_ns"]) / 1e9 == pytest.approx(0.2)
-    assert after["workers"] == 1
+    assert (after.busy_ns - before.busy_ns) / 1e9 == pytest.approx(0.2)
+    assert after.workers == 1
 
 
 def test_a_station_that_stalls_answers_late(tmp_path: Path) -> None:
