@@ -53,7 +53,7 @@ def test_a_machine_that_is_killed_stays_dead(tmp_path: Path, loadstone: Loadston
 
 
 def test_one_that_is_started_anew_serves_again(tmp_path: Path, loadstone: LoadstoneRunner) -> None:  # noqa: F811
-    failure = fail_over(tmp_path, loadstone, Exit.PASS, "--machine", "platform=vm,restart=true", "--steady", "20")
+    failure = fail_over(tmp_path, loadstone, Exit.PASS, "--machine", "platform=vm,restart=true", "--steady", "45")
     assert failure.outage is not None
     assert failure.outage.has_recovered
     assert failure.live_s is not None and failure.live_s > 0
