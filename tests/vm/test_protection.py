@@ -24,7 +24,7 @@ EXCHANGE_BYTES = 8192
 
 def iterations_of(study: Path, label: str) -> list[Iteration]:
     """The iterations of the run with this word in its name."""
-    (folder,) = study.glob(f"runs/*{label}*")
+    folder = min(study.glob(f"runs/*{label}*"))  # a pair that was invalid is repeated
     (workload,) = read_result(folder).workloads
     return list(workload.iterations)
 
@@ -36,7 +36,7 @@ def test_the_protected_run_has_a_log_and_the_processes_of_a_second_side(
     done = loadstone("protection", "request-response", "--pairs", "1", "--quick", "--foreign-cpu", "100")
     study = newest(tmp_path)
     (answer,) = json.loads((study / "answer.json").read_text())["parts"]
-    assert answer["pairs"] + answer["left_out"] == 1, done.stdout + done.stderr
+    assert answer["pairs"] + answer["left_out"] >= 1, done.stdout + done.stderr
     alone, protected = (iterations_of(study, label) for label in ("alone", "protected"))
     log, traffic = compute_log(protected), compute_traffic(protected)
     assert log is not None and traffic is not None
