@@ -35,7 +35,10 @@ title = "Shop"
 T
 serve s.py shop; a=$PORT
 serve s.py sorry; b=$PORT
-"$LS" compare site --sessions 12 --target "http://127.0.0.1:$a" --b "target=http://127.0.0.1:$b" --profile brief --warm-up 0.5 --steady 2 --pairs 2 > out 2>&1
+for _ in 1 2 3 4; do # nothing follows from a pair that a busy host made invalid
+  "$LS" compare site --sessions 12 --target "http://127.0.0.1:$a" --b "target=http://127.0.0.1:$b" --profile brief --warm-up 0.5 --steady 2 --pairs 2 > out 2>&1
+  grep -q "invalid run" out || break
+done
 sed -n '/another text/,$p' out | head -4
 grep -q "another text" out || { wrong "another text of the same size is not named"; tail -20 out; }
 grep -q "(better)" out && wrong "another text is called better"
