@@ -43,8 +43,8 @@ def measure_report(repeats: int, folder: Path) -> Json:
     results = folder / "results-of-an-hour"
     _execute(HOUR, results, folder)
     page = folder / "report.html"
-    found = _measure(("report", "latest", "--output", str(page)), repeats, results, folder)
-    return {**found, "note": f"The report has {page.stat().st_size / 1e6:.1f} MB."}
+    costs = _measure(("report", "latest", "--output", str(page)), repeats, results, folder)
+    return {**costs, "note": f"The report has {page.stat().st_size / 1e6:.1f} MB."}
 
 
 def measure_list(repeats: int, folder: Path) -> Json:

@@ -2,7 +2,6 @@
 
 import json
 import statistics
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -13,7 +12,7 @@ from benches import driver
 from benches.driver import Page
 from benches.examples import find_example
 from benches.measure import GENERATOR_CORE, SERVER_CORE, Series, execute
-from benches.server import Server
+from benches.server import Server, start_beside
 from benches.tools import H2LOAD, Job, MissingError
 from loadstone.model.load import Population
 from loadstone.model.profile import Phases
@@ -76,14 +75,8 @@ def measure_websocket(repeats: int, seconds: float, folder: Path, connections: i
 
 @contextmanager
 def _echo(program: Path) -> Iterator[str]:
-    command = ["taskset", "-c", str(SERVER_CORE), str(program), "serve"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        yield f"127.0.0.1:{json.loads(process.stdout.readline())['port']}"
-    finally:
-        process.terminate()
-        process.wait()
+    with start_beside(str(program), "serve") as port:
+        yield f"127.0.0.1:{port}"
 
 
 def measure_threads(repeats: int, seconds: float, folder: Path, sessions: int) -> Json:
@@ -96,8 +89,8 @@ def measure_threads(repeats: int, seconds: float, folder: Path, sessions: int) -
         _, events = driver.play(page, load, phases, None, threads=threads, cores=cores[:threads])
         return driver.requests(events) / seconds
 
-    found = _alternate({"one thread": partial(rate, 1), "two threads": partial(rate, 2)}, repeats, "one thread")
-    return {**found, "unit": "operations a second", "ratios": {"two threads": 1 / found["ratios"]["two threads"]}}
+    rates = _alternate({"one thread": partial(rate, 1), "two threads": partial(rate, 2)}, repeats, "one thread")
+    return {**rates, "unit": "operations a second", "ratios": {"two threads": 1 / rates["ratios"]["two threads"]}}
 
 
 def _alternate(runs: dict[str, Callable[[], float]], repeats: int, ours: str = OURS) -> Json:

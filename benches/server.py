@@ -82,11 +82,18 @@ def nginx(loadstone_server: str) -> Iterator[Server]:
 @contextmanager
 def bare_server(program: Path, file: Path) -> Iterator[str]:
     """Starts a server of one file that costs less than any load generator; yields its address."""
-    command = ["taskset", "-c", str(SERVER_CORE), str(program), str(file)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    with start_beside(str(program), str(file)) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def start_beside(*command: str) -> Iterator[int]:
+    """Starts a program on the server's core that writes its port first; yields the port."""
+    pinned = ["taskset", "-c", str(SERVER_CORE), *command]
+    process = subprocess.Popen(pinned, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        yield f"http://127.0.0.1:{json.loads(process.stdout.readline())['port']}"
+        yield int(json.loads(process.stdout.readline())["port"])
     finally:
         process.terminate()
         process.wait()

@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 def measure_sessions(seconds: float) -> Json:
     """Banking over TLS on one core: 10,000 sessions, and the number with which the driver uses half its core."""
-    found: Json = {"unit": "", "loads": {}}
+    figures: Json = {"unit": "", "loads": {}}
     for count in (4_500, 10_000):
         say(f"    {count} sessions ...")
         with _reference() as target:
@@ -28,10 +28,10 @@ def measure_sessions(seconds: float) -> Json:
         totals = next(event for event in events if event["event"] == "totals")
         steady = [event for event in events if event["event"] == "interval" and event["phase"] == "steady"]
         errors: dict[str, int] = {}
-        for one in totals["operations"]:
-            for kind, number in one["counts"]["errors"].items():
+        for operation in totals["operations"]:
+            for kind, number in operation["counts"]["errors"].items():
                 errors[kind] = errors.get(kind, 0) + number
-        found["loads"][str(count)] = {
+        figures["loads"][str(count)] = {
             "driver_core_share": totals["cpu"]["threads"][0],
             "lag_p99_ms": totals["lag"]["p99_ns"] / 1e6,
             "http_requests_per_s": totals["connections"]["http_requests"] / totals["steady_ns"] * 1e9,
@@ -39,8 +39,8 @@ def measure_sessions(seconds: float) -> Json:
             "peak_kib_a_session": cost.peak_bytes / 1024 / count,
             "errors": errors,
         }
-        say(f"    {found['loads'][str(count)]}")
-    return found
+        say(f"    {figures['loads'][str(count)]}")
+    return figures
 
 
 @contextmanager

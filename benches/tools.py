@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from benches.measure import Cost, execute
@@ -89,23 +89,14 @@ def _installed(name: str, place: Path, install: Sequence[str], needs: str, env: 
 
 
 @cache
-def _find_wrk() -> str:
-    if shutil.which("wrk") is None:
-        subprocess.run([str(HERE.parent / "scripts" / "system-packages"), "wrk"], check=False)
-    found = shutil.which("wrk")
-    if found is None:
-        raise MissingError("wrk is no package of this system")
-    return found
-
-
-@cache
-def _find_h2load() -> str:
-    if shutil.which("h2load") is None:
-        subprocess.run([str(HERE.parent / "scripts" / "system-packages"), "h2load"], check=False)
-    found = shutil.which("h2load")
-    if found is None:
-        raise MissingError("h2load is no package of this system")
-    return found
+def _find_packaged(name: str) -> str:
+    """Path of a program that is a package of this system, installed where it is missing. Raises MissingError."""
+    if shutil.which(name) is None:
+        subprocess.run([str(HERE.parent / "scripts" / "system-packages"), name], check=False)
+    program = shutil.which(name)
+    if program is None:
+        raise MissingError(f"{name} is no package of this system")
+    return program
 
 
 @cache
@@ -243,11 +234,11 @@ def _read_wrk(output: str) -> Said:
     return Said(said["requests"], times)
 
 
-H2LOAD = Tool("h2load", _find_h2load, lambda at: _first(at, "--version"), _h2load, _read_h2load)
+H2LOAD = Tool("h2load", partial(_find_packaged, "h2load"), lambda at: _first(at, "--version"), _h2load, _read_h2load)
 """The only one of them for HTTP/2."""
 
 OTHERS = (
-    Tool("wrk", _find_wrk, lambda at: _first(at, "-v"), _wrk, _read_wrk),
+    Tool("wrk", partial(_find_packaged, "wrk"), lambda at: _first(at, "-v"), _wrk, _read_wrk),
     Tool("oha", _find_oha, lambda at: _first(at, "--version"), _oha, _read_oha, at_rate=True),
     Tool("goose", _find_goose, lambda _: "0.19.0", _goose, _read_goose, over_tls=False, closes=False),
     Tool("k6", _find_k6, lambda at: _first(at, "version"), _k6, _read_k6, at_rate=True),
