@@ -51,7 +51,5 @@ class HostedMachine:
 
     def _of_services(self) -> Json:
         """CPU seconds of a machine whose services have processes of their own."""
-        cpu = 0.0
-        for service in self.services.values():
-            cpu += read_tree_cpu_s(service.pid)
+        cpu = sum(read_tree_cpu_s(service.pid) for service in self.services.values())
         return {"cpu": {"processes": cpu}, "disk": {}, "network": {}, "exits": None}

@@ -164,9 +164,9 @@ def test_a_fault_is_of_the_machine_that_it_names(tmp_path: Path, fault: str, til
     several = Placement(MachineSpec(count=2)) if fault.startswith("2") else Placement()
     run_of = spec_of(tmp_path, placement=several, fault=read_fault(fault))
     spec = tiles_of(tmp_path, tiles, fault=read_fault(fault)) if tiles else run_of
-    found = find_faulty_machine(Deployment(spec))
-    assert found is not None
-    assert str(found.name) == machine
+    faulty = find_faulty_machine(Deployment(spec))
+    assert faulty is not None
+    assert str(faulty.name) == machine
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ def forget_when_gone(name: str, list_unreleased: Callable[[], Mapping[str, str]]
     `list_unreleased` returns the hosts that could not be released, with the reasons. Raises PlatformError where
     something is left and the block raised nothing.
     """
-    failed_end = ""
     try:
         yield
     finally:

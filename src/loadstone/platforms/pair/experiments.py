@@ -4,7 +4,7 @@ Pure.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from statistics import fmean
+from statistics import fmean, median_high
 from typing import Any
 
 from loadstone.model.errors import PlatformError
@@ -102,7 +102,7 @@ def summarize_phase(
         title=title,
         share=share,
         answers_per_s=len(latencies_s) / seconds,
-        median_ms=1e3 * sorted(latencies_s)[len(latencies_s) // 2],
+        median_ms=1e3 * median_high(latencies_s),
         lag_ms=max(float(report["lag_ms"]) for report in metrics),
         slowed_pct=fmean(float(report["slowed_pct"]) for report in metrics),
     )
