@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 import urllib.request
@@ -20,6 +21,7 @@ from loadstone.host.programs import find_driver
 from loadstone.model.figures import IterationFigures
 from loadstone.model.load import Arrivals, Load, Population
 from loadstone.model.profile import Phases
+from loadstone.model.target import Target
 from loadstone.run.executor import DriverJob, Executor
 from loadstone.run.plan import Timing, WorkloadLoad, make_plan
 from loadstone.store.folder import RunFolder
@@ -250,6 +252,37 @@ def test_a_driver_that_hangs_is_given_up(who: str, tmp_path: Path, monkeypatch: 
         for process in (joiner, lab):
             process.send_signal(signal.SIGINT)
             process.wait(timeout=60)
+
+
+@pytest.mark.parametrize("waits_for", ["joiner", "mail"])
+def test_a_driver_ends_when_nobody_reads_its_events(waits_for: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its starter was killed while it waited for another driver, or for the answer of a mail server."""
+    monkeypatch.setenv("LOADSTONE_JOIN_TOKEN", "0123456789abcdef0123456789")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        target = Target.parse([f"http://127.0.0.1:{silent.getsockname()[1]}"], None, False)
+        workload = WorkloadLoad(load_workload(waits_for if waits_for == "mail" else "static"), Population(1), (target,))
+        plan = make_plan([workload], Timing(Phases(0, 0, 1, 0)))
+        waiting = ("--listen", f"127.0.0.1:{find_free_port()}", "--joining", "1") if waits_for == "joiner" else ()
+        driver = subprocess.Popen(
+            [find_driver(), "run", "--await-start", *waiting],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert driver.stdin and driver.stdout and driver.stderr
+        driver.stdin.write(json.dumps(plan).encode() + b"\n")
+        driver.stdin.flush()
+        asked = silent.accept()[0] if waits_for == "mail" else None
+        try:
+            if asked is None:
+                assert b"waiting" in driver.stderr.readline()
+            driver.stdin.close()
+            driver.stdout.close()
+            assert driver.wait(timeout=60) == 130
+        finally:
+            driver.kill()
+            driver.wait()
+            driver.stderr.close()
 
 
 @pytest.mark.slow("a run")

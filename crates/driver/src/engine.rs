@@ -8,6 +8,8 @@ use std::thread::JoinHandle;
 use anyhow::{Context, Result};
 use loadstone_record::event::{EndReason, Event, EVENT_SCHEMA};
 use loadstone_schedule::plan::{Load, Plan, Scheme};
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::{mpsc, watch};
@@ -209,23 +211,42 @@ async fn calibrate() -> Result<u64> {
     Ok(slack_ns(&timer).await)
 }
 
-/// Requests to end early, listened for from the very beginning.
+/// Requests to end early, listened for from the very beginning: signals, and the end of whoever reads the events.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    unread: watch::Receiver<bool>,
 }
 
 impl Signals {
     fn new() -> std::io::Result<Self> {
-        Ok(Signals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            unread: watch_reader()?,
+        })
     }
 
     async fn any(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            Ok(_) = self.unread.wait_for(|is_unread| *is_unread) => {}
         }
     }
+}
+
+/// Becomes true when nobody reads standard output any more. A driver that prepares, or waits for its start, writes
+/// nothing for minutes, so that it would not notice.
+fn watch_reader() -> std::io::Result<watch::Receiver<bool>> {
+    let (sender, receiver) = watch::channel(false);
+    std::thread::Builder::new().name("reader".into()).spawn(move || {
+        let out = std::io::stdout();
+        let mut polled = [PollFd::new(&out, PollFlags::empty())]; // errors and hang-ups are always reported
+        while let Err(Errno::INTR) = poll(&mut polled, None) {}
+        let _ = sender.send(polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP));
+    })?;
+    Ok(receiver)
 }
 
 async fn collect(
