@@ -64,6 +64,7 @@ def during_a_run(lab: Lab, hosts: Mapping[str, NamespaceHost], death: Death, *mo
     _await_end(process, lab.host, name)
     result = lab.result(name)
     manifest = json.loads((result / "manifest.json").read_text())
+    assert manifest["troubles"], manifest["reason"]
     trouble = manifest["troubles"][0]
     lines = [json.loads(line) for line in events.read_text().splitlines()]
     began = next(line["start_unix_ns"] for line in lines if line["event"] == "start") / 1e9

@@ -69,11 +69,13 @@ async def _execute(
         folder.mark(Status.RUNNING)
         executor = Executor(testbed, listener, spec.joining, fleet, cores or "")
         playing = _Playing(deployment, folder, executor, begin, [])
-        with signals.report_to(executor.interrupt):
-            status, reason = await playing.play_all()
+        try:
+            with signals.report_to(executor.interrupt):
+                status, reason = await playing.play_all()
+        finally:  # whatever else fails, now or as the system is ended, follows from these
+            folder.change(troubles=tuple(executor.troubles))
         # The facts may have changed, such as the active side of a pair and how long it held its outputs.
         folder.change(machines=testbed.collect_facts(), power=power.summarize(playing.windows))
-    folder.change(troubles=tuple(executor.troubles))
     return status, reason
 
 

@@ -15,13 +15,14 @@ from loadstone.model.fault import FaultKind, PlannedFault, read_fault
 from loadstone.model.load import Population
 from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.profile import PROFILES, Phases
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.manifest import Status, TroubleRecord
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Target
 from loadstone.model.tiles import Tiles
 from loadstone.platforms.contract import Machine
 from loadstone.run import runner
 from loadstone.run.deployment import Deployment, find_faulty_machine
+from loadstone.run.executor import DriverJob, Executor
 from loadstone.run.faults import Injector
 from loadstone.run.manifest import declare_manifest
 from loadstone.run.rounds import Round, RoundJobs
@@ -123,6 +124,22 @@ def test_each_announced_round_has_its_fault_and_the_result_states_what_became_of
     path, _ = carried_out(monkeypatch, fake)
     said = "kill-primary of database at 2 s of the steady state: not injected, since the load ended before"
     assert read_manifest(path).faults == (said, said)
+
+
+def test_the_cause_of_an_early_end_is_kept_although_the_end_fails_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = TroubleRecord("host d1", "was lost", 2.0)
+
+    async def play(executor: Executor, jobs: Sequence[DriverJob]) -> None:
+        executor.troubles.append(lost)
+        raise PlatformError("The machine does not end.")
+
+    monkeypatch.setattr(Executor, "execute", play)
+    with pytest.raises(PlatformError, match="does not end"):
+        carried_out(monkeypatch, FakeRun(spec_of(tmp_path)))
+    (path,) = tmp_path.iterdir()
+    assert read_manifest(path).troubles == (lost,)
 
 
 @pytest.mark.parametrize(
