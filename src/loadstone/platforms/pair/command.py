@@ -12,7 +12,7 @@ from pathlib import Path
 
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.pair.disk import NO_PAIR_DISK, PairDisk, build_agent_options, build_qemu_options
-from loadstone.platforms.vm.command import QEMU, build_module_argument
+from loadstone.platforms.vm.command import KERNEL_LINE, QEMU, build_module_argument
 from loadstone.platforms.vm.image import Image
 
 AGENT_PORT = 9
@@ -199,7 +199,7 @@ def _network(layout: PairLayout, files: SideFiles, is_heard: bool) -> list[str]:
 def build_kernel_line(layout: PairLayout) -> str:
     """Returns the kernel's command line, which is the same for all addresses: the machine is told its own later."""
     listen = f"loadstone.listen={AGENT_PORT}"
-    return f"console=ttyS0 panic=-1 quiet {QUIET} {listen}{build_module_argument(layout.image)}"
+    return f"{KERNEL_LINE} {QUIET} {listen}{build_module_argument(layout.image)}"
 
 
 def build_agent_command(program: str, layout: PairLayout, files: SideFiles, tap: str, follow: str | None) -> list[str]:

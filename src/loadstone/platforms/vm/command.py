@@ -18,6 +18,10 @@ AGENT_PORT_NAME = "org.loadstone.agent"
 """Name of the agent's serial port; the agent looks for it."""
 GUEST_FILES = "/srv/loadstone"
 """The machine's folder for what services keep; on its data disk where it has one."""
+KERNEL_LINE = "console=ttyS0 panic=-1 quiet cryptomgr.notests"
+"""Of all machines: messages on the serial port, an end instead of a stand-still after a panic, and no tests of the
+kernel's own ciphers. An emulated machine spends seconds in these, and with two processors may wait in one for good.
+"""
 TRANSLATION_MIB = 64
 """Memory for translated code of an emulated machine; QEMU's own choice is a gibibyte."""
 USER_HOST = "10.0.2.2"
@@ -108,8 +112,8 @@ def _confinement(is_root: bool) -> list[str]:
 
 
 def build_kernel_line(layout: Layout) -> str:
-    """The kernel's command line: messages on the serial port, an end instead of a stand-still after a panic."""
-    line = f"console=ttyS0 panic=-1 quiet{build_module_argument(layout.image, _module_lists(layout.settings))}"
+    """Returns the kernel's command line: that of all machines, lists of modules, and further arguments."""
+    line = f"{KERNEL_LINE}{build_module_argument(layout.image, _module_lists(layout.settings))}"
     return f"{line} {layout.settings.kernel_arguments}".rstrip()
 
 
