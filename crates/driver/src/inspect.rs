@@ -226,7 +226,7 @@ impl Inspector {
 
 /// Whether a text is UTF-8, but for a letter that is cut at its end.
 fn is_utf8(text: &[u8]) -> bool {
-    std::str::from_utf8(text).map_or_else(|error| error.error_len().is_none(), |_| true)
+    text.is_ascii() || std::str::from_utf8(text).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
 /// Whether a text is a page by its first tags: browsers read one without a charset by windows-1252.

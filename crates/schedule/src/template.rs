@@ -5,8 +5,8 @@ use crate::PlanError;
 
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
-    /// A text, and where in a target it begins.
-    Text(String, Place),
+    /// A text, and the same as it stands in a target.
+    Text(String, Box<[u8]>),
     /// A value; whether it stands within the path of a target, behind some of it and before any query.
     Value(Slot, bool),
 }
@@ -39,13 +39,6 @@ const OUTSIDE_QUERIES: &[u8] = b"\"#<>";
 /// The same of values that are filled in, as programs encode them.
 const OUTSIDE_VALUES: &[u8] = b"\"#<>\\^`{|}";
 
-/// Where in a target a text begins.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
-    Path,
-    Query,
-}
-
 impl Encoding {
     fn write(self, text: &str, out: &mut Vec<u8>) {
         match self {
@@ -55,16 +48,6 @@ impl Encoding {
             Encoding::Header => header_encode(text, out),
             Encoding::PartName => part_name_encode(text, out),
         }
-    }
-
-    /// Writes what is declared, which begins in the path of a target or in its query.
-    fn write_text(self, text: &str, begins: Place, out: &mut Vec<u8>) {
-        if self != Encoding::Target {
-            return self.write(text, out);
-        }
-        let path = if begins == Place::Query { 0 } else { text.find('?').unwrap_or(text.len()) };
-        target_encode(&text[..path], OUTSIDE_PATHS, out);
-        target_encode(&text[path..], OUTSIDE_QUERIES, out);
     }
 
     /// Writes a value that stands within a path.
@@ -94,9 +77,9 @@ impl Template {
                     let unknown = || PlanError::UnknownValue { place: place.into(), name: name.clone() };
                     let slot = slots.get(&name).ok_or_else(unknown)?;
                     if !literal.is_empty() {
-                        let begins = place_after(has_query);
+                        parts.push(declared_text(&literal, has_query));
                         (has_text, has_query) = (true, has_query || literal.contains('?'));
-                        parts.push(Part::Text(std::mem::take(&mut literal), begins));
+                        literal.clear();
                     }
                     parts.push(Part::Value(slot, has_text && !has_query));
                 }
@@ -104,7 +87,7 @@ impl Template {
             }
         }
         if !literal.is_empty() {
-            parts.push(Part::Text(literal, place_after(has_query)));
+            parts.push(declared_text(&literal, has_query));
         }
         Ok(Template(parts))
     }
@@ -113,7 +96,8 @@ impl Template {
     pub fn render(&self, values: &Values, encoding: Encoding, out: &mut Vec<u8>) {
         for part in &self.0 {
             match part {
-                Part::Text(text, begins) => encoding.write_text(text, *begins, out),
+                Part::Text(_, target) if encoding == Encoding::Target => out.extend_from_slice(target),
+                Part::Text(text, _) => encoding.write(text, out),
                 Part::Value(slot, false) => encoding.write(values.get(*slot), out),
                 Part::Value(slot, true) => encoding.write_within_path(values.get(*slot), out),
             }
@@ -145,12 +129,13 @@ impl Template {
     }
 }
 
-fn place_after(has_query: bool) -> Place {
-    if has_query {
-        Place::Query
-    } else {
-        Place::Path
-    }
+/// What is declared: it stands in the query of a target, or in its path and what follows.
+fn declared_text(text: &str, is_in_query: bool) -> Part {
+    let path = if is_in_query { 0 } else { text.find('?').unwrap_or(text.len()) };
+    let mut target = Vec::new();
+    target_encode(&text[..path], OUTSIDE_PATHS, &mut target);
+    target_encode(&text[path..], OUTSIDE_QUERIES, &mut target);
+    Part::Text(text.to_owned(), target.into())
 }
 
 /// Percent-encoding of `application/x-www-form-urlencoded` (WHATWG URL, section 5.2).
