@@ -13,6 +13,7 @@ use tokio::signal::unix::{signal, SignalKind};
 use crate::front;
 
 /// This program, to start it once more: in a virtual machine its file may be hidden below the root of a distribution.
+#[cfg(feature = "all-roles")]
 pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// How a role is served over HTTP.
