@@ -40,6 +40,12 @@ pub struct Codings {
 }
 
 impl Codings {
+    /// None, as at first.
+    pub fn clear(&mut self) {
+        self.applied.clear();
+        self.has_unknown = false;
+    }
+
     /// Adds those that a field names.
     pub fn add(&mut self, value: &[u8]) {
         for name in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {

@@ -28,6 +28,9 @@ pub enum Chunk {
 
 /// The length that a field declares, also several times if it is the same (RFC 9110, section 8.6).
 pub fn declared_length(value: &[u8]) -> Option<u64> {
+    if let Some(length) = short_number(value) {
+        return Some(length);
+    }
     let mut lengths = value.split(|&byte| byte == b',').map(|part| {
         let part = part.trim_ascii();
         let is_number = part.iter().all(u8::is_ascii_digit);
@@ -35,6 +38,12 @@ pub fn declared_length(value: &[u8]) -> Option<u64> {
     });
     let first = lengths.next()??;
     lengths.all(|length| length == Some(first)).then_some(first)
+}
+
+/// A number of digits alone that cannot overflow, as nearly all lengths are.
+fn short_number(text: &[u8]) -> Option<u64> {
+    let digits = (1..=18).contains(&text.len()) && text.iter().all(u8::is_ascii_digit);
+    digits.then(|| text.iter().fold(0, |number, digit| 10 * number + u64::from(digit - b'0')))
 }
 
 /// Whether a list of tokens has this one.

@@ -124,10 +124,17 @@ impl Default for Reader {
 impl Reader {
     /// Starts over for the next answer; `body` says whether it may have one.
     pub fn begin(&mut self, body: Body, wants_date: bool) {
-        let mut partial = std::mem::take(&mut self.partial);
-        partial.clear();
-        let (wanted, keeps_head) = (self.wanted.take(), self.keeps_head);
-        *self = Reader { body, wants_date, partial, wanted, keeps_head, ..Reader::default() };
+        // Field by field: this is done for each answer, and most of them hold no memory.
+        (self.body, self.wants_date) = (body, wants_date);
+        (self.status, self.keep_alive, self.received) = (0, false, 0);
+        (self.location, self.last_modified, self.charset, self.sets_cookie) = (None, None, None, false);
+        self.codings.clear();
+        self.transfer.clear();
+        self.told.clear();
+        self.head.clear();
+        (self.framing, self.is_framed_twice, self.in_body) = (Framing::UntilClose, false, false);
+        (self.trailer, self.low_water) = (0, 1);
+        self.partial.clear();
     }
 
     /// Bytes of the answer so far.
