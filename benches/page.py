@@ -43,8 +43,8 @@ PROFILES = {
         "queue takes 16 %, and the encoding of 1,080 intervals 13 %."
     ),
     "http2-many-streams": (
-        "The goal is 1.4. In a profile no function takes more than 5 %: the kernel has 23 % of the time, and the C "
-        "library 20 %, mostly for memory that the HTTP/2 library allocates. The rest is spread over its bookkeeping of "
+        "The goal is 1.4. In a profile no function takes more than 5 %. The kernel has 23 % of the time. The C library "
+        "has 20 %, mostly for memory that the HTTP/2 library allocates. The rest is spread over its bookkeeping of "
         "streams, header compression and the checks of responses."
     ),
     "reference-server": (
