@@ -25,9 +25,32 @@ use crate::report::Report;
 use crate::timer::{slack_ns, Timer};
 use crate::worker::Work;
 
-/// Runs a plan and writes its events to `out`. `Interrupted` when a signal ended it early.
-pub fn run(setting: Box<dyn Setting>, out: &mut dyn Write) -> Result<EndReason> {
-    Ok(Engine::new()?.run(setting, out)?.unwrap_or(EndReason::Interrupted))
+/// Runs a plan and writes its events to `out`. `Interrupted` when a signal ended it early, or nobody reads them.
+pub fn run(setting: Box<dyn Setting>, out: &mut dyn Write, unread: Unread) -> Result<EndReason> {
+    Ok(Engine::new(unread)?.run(setting, out)?.unwrap_or(EndReason::Interrupted))
+}
+
+/// Becomes true when nobody reads the events any more.
+pub struct Unread(watch::Receiver<bool>);
+
+impl Unread {
+    /// Of events that go to a place without a reader that could end.
+    pub fn never() -> Self {
+        Unread(watch::channel(false).1)
+    }
+
+    /// Of events on standard output. A driver that prepares, or waits for its start, writes nothing for minutes, so that
+    /// it would not notice.
+    pub fn of_stdout() -> std::io::Result<Self> {
+        let (sender, receiver) = watch::channel(false);
+        std::thread::Builder::new().name("reader".into()).spawn(move || {
+            let out = std::io::stdout();
+            let mut polled = [PollFd::new(&out, PollFlags::empty())]; // errors and hang-ups are always reported
+            while let Err(Errno::INTR) = poll(&mut polled, None) {}
+            let _ = sender.send(polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP));
+        })?;
+        Ok(Unread(receiver))
+    }
 }
 
 /// The main thread. Each step of a run gives None, or false, where a signal came during it.
@@ -37,9 +60,9 @@ struct Engine {
 }
 
 impl Engine {
-    fn new() -> Result<Self> {
+    fn new(unread: Unread) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let signals = runtime.block_on(async { Signals::new() })?;
+        let signals = runtime.block_on(async { Signals::new(unread) })?;
         Ok(Engine { runtime, signals })
     }
 
@@ -215,38 +238,22 @@ async fn calibrate() -> Result<u64> {
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    unread: watch::Receiver<bool>,
+    unread: Unread,
 }
 
 impl Signals {
-    fn new() -> std::io::Result<Self> {
-        Ok(Signals {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            unread: watch_reader()?,
-        })
+    fn new(unread: Unread) -> std::io::Result<Self> {
+        let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        Ok(Signals { interrupt, terminate, unread })
     }
 
     async fn any(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
-            Ok(_) = self.unread.wait_for(|is_unread| *is_unread) => {}
+            Ok(_) = self.unread.0.wait_for(|is_unread| *is_unread) => {}
         }
     }
-}
-
-/// Becomes true when nobody reads standard output any more. A driver that prepares, or waits for its start, writes
-/// nothing for minutes, so that it would not notice.
-fn watch_reader() -> std::io::Result<watch::Receiver<bool>> {
-    let (sender, receiver) = watch::channel(false);
-    std::thread::Builder::new().name("reader".into()).spawn(move || {
-        let out = std::io::stdout();
-        let mut polled = [PollFd::new(&out, PollFlags::empty())]; // errors and hang-ups are always reported
-        while let Err(Errno::INTR) = poll(&mut polled, None) {}
-        let _ = sender.send(polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP));
-    })?;
-    Ok(receiver)
 }
 
 async fn collect(

@@ -45,6 +45,7 @@ use loadstone_schedule::plan::Plan;
 
 use awaited::awaited_plan;
 use discrete_event::DiscreteEvents;
+use engine::Unread;
 use input::{check_schema, input, read_plan};
 use join::{Joiner, Leader, Setting, Share, StartWord, Token};
 use start::{Alone, Told};
@@ -131,12 +132,12 @@ fn dispatch(command: Command) -> Result<EndReason> {
                     start: if awaits { StartWord::Awaited } else { StartWord::Own },
                 }),
             };
-            return engine::run(setting, &mut out);
+            return engine::run(setting, &mut out, Unread::of_stdout()?);
         }
         Command::Join { address } => {
             let joiner = Joiner::connect(&address, &Token::from_environment()?)?;
             let mut events = joiner.events();
-            let reason = engine::run(Box::new(joiner), &mut events)?;
+            let reason = engine::run(Box::new(joiner), &mut events, Unread::never())?;
             events.finish();
             return Ok(reason);
         }

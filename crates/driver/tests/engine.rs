@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use common::{counted, event, hear, parrot, plan, play, population, read, server};
-use loadstone_driver::engine::run;
+use loadstone_driver::engine::{run, Unread};
 use loadstone_driver::join::{Joiner, Leader, Share, StartWord, Token};
 use loadstone_schedule::plan::Plan;
 use serde_json::{json, Value};
@@ -98,7 +98,7 @@ fn led(plan: &Plan, joining: u32, share: Share) -> Vec<Value> {
             std::thread::spawn(move || {
                 let joiner = Joiner::connect(&meeting, &token()).expect("a leader");
                 let mut events = joiner.events();
-                run(Box::new(joiner), &mut events).expect("a run");
+                run(Box::new(joiner), &mut events, Unread::never()).expect("a run");
                 events.finish();
             })
         })
@@ -107,7 +107,7 @@ fn led(plan: &Plan, joining: u32, share: Share) -> Vec<Value> {
     let plan = plan.clone();
     let (read_plan, start) = (move || Ok(plan.clone()), StartWord::Own);
     let leader = Leader { read_plan, address: meeting, joining, token: token(), share, start };
-    run(Box::new(leader), &mut out).expect("a run");
+    run(Box::new(leader), &mut out, Unread::never()).expect("a run");
     joiners.into_iter().for_each(|joiner| joiner.join().expect("no panic"));
     read(&out)
 }

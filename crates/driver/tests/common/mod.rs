@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
-use loadstone_driver::engine::run;
+use loadstone_driver::engine::{run, Unread};
 use loadstone_driver::start::Alone;
 use loadstone_schedule::plan::Plan;
 use serde_json::{json, Value};
@@ -91,7 +91,7 @@ pub fn population(sessions: u32) -> Value {
 pub fn play(plan: Value) -> Vec<Value> {
     let plan: Plan = serde_json::from_value(plan).expect("a plan");
     let mut out = Vec::new();
-    run(Box::new(Alone(move || Ok(plan.clone()))), &mut out).expect("a run");
+    run(Box::new(Alone(move || Ok(plan.clone()))), &mut out, Unread::never()).expect("a run");
     read(&out)
 }
 
