@@ -272,9 +272,9 @@ def test_a_driver_ends_when_nobody_reads_its_events(waits_for: str, monkeypatch:
         assert driver.stdin and driver.stdout and driver.stderr
         driver.stdin.write(json.dumps(plan).encode() + b"\n")
         driver.stdin.flush()
-        asked = silent.accept()[0] if waits_for == "mail" else None
+        connection = silent.accept()[0] if waits_for == "mail" else None
         try:
-            if asked is None:
+            if connection is None:
                 assert b"waiting" in driver.stderr.readline()
             driver.stdin.close()
             driver.stdout.close()
