@@ -25,11 +25,11 @@ from loadstone.model.records.sample import Sample
 from loadstone.model.records.verdict import VERDICT_SCHEMA, ResultVerdict
 from loadstone.run.plan import PLAN_SCHEMA
 from loadstone.store.figures import AUDIT, FIGURES
-from loadstone.store.folder import LOGS, MANIFEST, REJUDGED, RESERVE, RUNS, SEAL, SEAL_SCHEMA, VERDICT
+from loadstone.store.folder import RESERVE, SEAL_SCHEMA
+from loadstone.store.layout import ANSWER, LOGS, MANIFEST, REJUDGED, RUNS, SEAL, STUDY, VERDICT
 from loadstone.store.read import FAULT, PLAN
 from loadstone.store.records import EVENTS, MONITOR
 from loadstone.store.refused import NOTE
-from loadstone.store.study import ANSWER, STUDY
 from loadstone.study.baseline.series import BASELINE_SCHEMA
 
 HEAD = ("file", "content", "schema")

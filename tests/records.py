@@ -35,12 +35,12 @@ from loadstone.model.records.manifest import (
     HostFacts,
     Manifest,
     ProfileRecord,
-    Status,
     StudiedWorkload,
     StudyManifest,
     SystemKind,
     SystemRecord,
 )
+from loadstone.model.records.status import Status
 from loadstone.model.records.workload_id import WorkloadId
 from loadstone.run.criteria import make_criteria
 from loadstone.run.plan import Timing, WorkloadLoad, make_plan

@@ -17,7 +17,7 @@ import pytest
 from loadstone.cli.main import main
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.status import Status
 from loadstone.model.system import Clock, Station
 from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.store.read import list_results

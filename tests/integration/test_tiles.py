@@ -18,7 +18,7 @@ from loadstone.judge.tiles import list_tiles
 from loadstone.measure.power import Replay
 from loadstone.model.machine import MachineSpec
 from loadstone.model.records.check import CheckId
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.status import Status
 from loadstone.model.records.verdict import Verdict
 from loadstone.run.tiles.spec import find_tile
 from loadstone.store.read import read_manifest, read_result, read_verdict

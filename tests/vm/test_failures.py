@@ -17,7 +17,7 @@ import pytest
 from loadstone.host import runtime
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PUBLIC
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.status import Status
 from loadstone.model.records.verdict import Verdict
 from loadstone.platforms import journal
 from loadstone.platforms.fabric import TapOptions
@@ -26,7 +26,8 @@ from loadstone.platforms.vm import command as commands
 from loadstone.platforms.vm import machine as machines
 from loadstone.platforms.vm.settings import Accelerator
 from loadstone.services import reference
-from loadstone.store.folder import LOGS, SealState, seal_of
+from loadstone.store.folder import SealState, seal_of
+from loadstone.store.layout import LOGS
 from loadstone.store.read import read_manifest, read_result, read_verdict
 from loadstone.testbed.context import open_testbed
 from tests.contract.conftest import nothing_is_left  # noqa: F401

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.status import Status
 from loadstone.store.read import read_result
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.integration.conftest import LoadstoneRunner, loadstone, newest  # noqa: F401

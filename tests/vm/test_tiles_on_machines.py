@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.status import Status
 from loadstone.store.read import read_manifest, read_result
 from tests.integration.conftest import LoadstoneRunner, loadstone, newest, page
 from tests.verdicts import broken_rules

@@ -13,8 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from loadstone.cli.exits import BY_VERDICT
-from loadstone.cli.options import RESULTS, Results
-from loadstone.cli.report import find_result
+from loadstone.cli.results import RESULTS, Results, find_result
 from loadstone.cli.screen import VERDICT_STYLE, out, say, warn
 from loadstone.model.errors import StoreError, UsageError
 from loadstone.model.records.verdict import Verdict

@@ -10,8 +10,9 @@ from loadstone.cli.exits import BY_VERDICT, Exit
 from loadstone.cli.screen import VERDICT_STYLE, out, say
 from loadstone.judge.compliance import describe_obstacles
 from loadstone.judge.score import DISCLAIMER, WEB_INDEX_NAME
-from loadstone.model.records.manifest import Manifest, Status, SystemKind
+from loadstone.model.records.manifest import Manifest, SystemKind
 from loadstone.model.records.result import Result
+from loadstone.model.records.status import Status
 from loadstone.model.records.verdict import ResultVerdict, Verdict, WorkloadVerdict
 from loadstone.report.build import Format, check_trust, render
 from loadstone.store.documents import write_atomic

@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 
 from loadstone.cli.exits import Exit
-from loadstone.cli.options import RESULTS, Results
+from loadstone.cli.results import RESULTS, Results
 from loadstone.cli.screen import out, say
 from loadstone.host.packages import install
 from loadstone.host.programs import find_driver, find_server

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from loadstone.cli.options import RESULTS, Results
-from loadstone.cli.report import find_result
+from loadstone.cli.results import RESULTS, Results, find_result
 from loadstone.cli.screen import say
 from loadstone.judge.remedies import REMEDIES, get_title, render_markdown_page
 from loadstone.model.errors import StoreError, UsageError

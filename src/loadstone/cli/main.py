@@ -72,7 +72,7 @@ LAST = (
     Entry("tiles", "tiles", "app", MEASURING_PANEL),
     Entry("simulate", "simulate", "simulate", MEASURING_PANEL),
     Entry("pair", "pair", "app", MEASURING_PANEL),
-    Entry("results", "report", "list_results", RESULTS_PANEL),
+    Entry("results", "results", "list_results", RESULTS_PANEL),
     Entry("report", "report", "report", RESULTS_PANEL),
     Entry("explain", "explain", "explain", RESULTS_PANEL),
     Entry("export", "report", "export", RESULTS_PANEL),

@@ -9,6 +9,7 @@ import typer
 
 from loadstone.cli.command import Command
 from loadstone.cli.overrides import list_overrides
+from loadstone.cli.results import RESULT, RESULTS, Results
 from loadstone.cli.section_options import SectionOptions, declare_options, list_options, place_option
 from loadstone.fleet.inventory import read_fleet
 from loadstone.model.choices import CHOICES
@@ -34,15 +35,10 @@ from loadstone.study.sections import (
     TargetSection,
 )
 
-RESULTS = Path("results")
-MACHINE, RESULT = "Placement", "Result"
-"""Groups in which help shows options that are in no table of study files."""
+MACHINE = "Placement"
+"""Group in which help shows options that are in no table of study files."""
 COLD = "cold"
 """Setting of machines that boot although they could be restored."""
-
-Results = Annotated[
-    Path, typer.Option(help="Folder of the results.", envvar="LOADSTONE_RESULTS", rich_help_panel=RESULT)
-]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,7 @@ from rich.table import Table
 
 from loadstone.cli.consolidation import show_doubt, show_tiles
 from loadstone.cli.exits import BY_VERDICT
-from loadstone.cli.options import RESULTS, Results
-from loadstone.cli.report import find_result
+from loadstone.cli.results import RESULTS, Results, find_result
 from loadstone.cli.screen import out
 from loadstone.cli.systems import compare_systems
 from loadstone.judge.consolidation import CLASSIC, CONSOLIDATION_SCORE_NAME, Consolidation, Maxima, score_tiles

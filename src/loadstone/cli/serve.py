@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 import uvicorn
 
-from loadstone.cli.options import RESULTS, Results
+from loadstone.cli.results import RESULTS, Results
 from loadstone.cli.screen import out
 from loadstone.host.bounds import BoundedProtocol
 from loadstone.host.secrets import PAGE_TOKEN, check_token, is_loopback

@@ -10,14 +10,16 @@ import typer
 
 from loadstone.cli.exits import BY_VERDICT, Exit
 from loadstone.cli.live import StudyView
-from loadstone.cli.options import RESULT, WorkloadOptions
+from loadstone.cli.options import WorkloadOptions
 from loadstone.cli.outlook import EMULATED_OUTLOOK, list_emulated, tell_emulation, tell_study
+from loadstone.cli.results import RESULT
 from loadstone.cli.screen import out, say, warn
 from loadstone.cli.section_options import SectionOptions, declare_options, make_callback, place_option
 from loadstone.cli.specs import find_study_file
 from loadstone.judge.score import DISCLAIMER, WEB_INDEX_NAME
 from loadstone.model.errors import LoadstoneError, UsageError
-from loadstone.model.records.manifest import Status, StudyManifest
+from loadstone.model.records.manifest import StudyManifest
+from loadstone.model.records.status import Status
 from loadstone.model.records.verdict import choose_worst
 from loadstone.report.studied_system import describe_system_and_host
 from loadstone.run.deployment import Deployment

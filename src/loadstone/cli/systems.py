@@ -9,8 +9,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from loadstone.cli.options import RESULTS, Results
-from loadstone.cli.report import find_result
+from loadstone.cli.results import RESULTS, Results, find_result
 from loadstone.cli.screen import VERDICT_STYLE, out, say
 from loadstone.judge.consolidation import CLASSIC
 from loadstone.judge.score import DISCLAIMER

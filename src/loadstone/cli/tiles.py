@@ -10,13 +10,8 @@ import typer
 from loadstone.cli.command import Command
 from loadstone.cli.exits import Exit
 from loadstone.cli.live import View
-from loadstone.cli.options import (
-    RESULT,
-    FitnessOptions,
-    MachineOptions,
-    ResultOptions,
-    make_placement,
-)
+from loadstone.cli.options import FitnessOptions, MachineOptions, ResultOptions, make_placement
+from loadstone.cli.results import RESULT
 from loadstone.cli.run_options import SingleRunOptions, carry_out
 from loadstone.cli.screen import out, say, warn
 from loadstone.cli.section_options import SectionOptions, declare_options, make_callback
@@ -24,7 +19,7 @@ from loadstone.cli.study import say_where, write_study_reports
 from loadstone.judge.score import DISCLAIMER
 from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES, Phases, find_profile
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.status import Status
 from loadstone.model.selector import merge_roles
 from loadstone.model.service import ServiceRole
 from loadstone.model.system import Reference

@@ -10,7 +10,7 @@ from loadstone.topologies.topology import Topology
 @cache
 def list_topologies() -> tuple[Topology, ...]:
     """Returns all topologies in the order of their rank."""
-    declared: list[Topology] = collect_declared(modules, "TOPOLOGY")
+    declared: tuple[Topology, ...] = collect_declared(modules, "TOPOLOGY")
     return tuple(sorted(declared, key=lambda topology: (topology.rank, topology.need)))
 
 

@@ -19,7 +19,7 @@ from loadstone.platforms.kind import PlatformKind
 @cache
 def list_platform_kinds() -> Mapping[str, PlatformKind]:
     """The platforms by name, in the order they are listed."""
-    declared: list[PlatformKind] = collect_declared(kinds, "KIND")
+    declared: tuple[PlatformKind, ...] = collect_declared(kinds, "KIND")
     return {kind.name: kind for kind in sorted(declared, key=lambda kind: (kind.rank, kind.name))}
 
 

@@ -10,8 +10,8 @@ from loadstone import __version__
 from loadstone.judge.consolidation import CONSOLIDATION_SCORE_NAME as CONSOLIDATION
 from loadstone.judge.result import judge_result
 from loadstone.judge.score import DISCLAIMER, WEB_INDEX_NAME
-from loadstone.model.records.manifest import Status
 from loadstone.model.records.result import Iteration, Result, WorkloadResult
+from loadstone.model.records.status import Status
 from loadstone.page.blocks import Heading
 from loadstone.report.html import render_html
 from loadstone.report.markdown import render_markdown
@@ -21,7 +21,8 @@ from loadstone.report.sections.machines import list_machine_views
 from loadstone.report.sections.mix import mix_rows
 from loadstone.report.sections.operations import list_operation_rows
 from loadstone.store.documents import write_atomic
-from loadstone.store.folder import MANIFESTS, REJUDGED, VERDICTS, Seal, SealState, seal_of
+from loadstone.store.folder import MANIFESTS, VERDICTS, Seal, SealState, seal_of
+from loadstone.store.layout import REJUDGED
 from loadstone.store.read import read_result
 
 ReportDocument = dict[str, Any]

@@ -72,7 +72,7 @@ class ReportSection:
 @cache
 def list_shipped_sections() -> Sequence[ReportSection]:
     """The sections that come with the program, in their order."""
-    declared: list[ReportSection] = collect_declared(sections, "SECTION")
+    declared: tuple[ReportSection, ...] = collect_declared(sections, "SECTION")
     return sorted(declared, key=lambda section: section.rank)
 
 

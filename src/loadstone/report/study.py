@@ -8,7 +8,8 @@ from pydantic_core import to_json
 from loadstone.judge.score import DISCLAIMER, WEB_INDEX_NAME
 from loadstone.model.errors import StoreError
 from loadstone.model.numbers import format_number, format_places, format_rounded
-from loadstone.model.records.manifest import Status, StudiedWorkload, StudyManifest
+from loadstone.model.records.manifest import StudiedWorkload, StudyManifest
+from loadstone.model.records.status import Status
 from loadstone.model.records.verdict import Verdict
 from loadstone.model.system import Clock
 from loadstone.page.blocks import (
@@ -34,9 +35,9 @@ from loadstone.report.html import render_html
 from loadstone.report.markdown import render_markdown
 from loadstone.report.studied_system import describe_machines, describe_system
 from loadstone.store.documents import write_atomic
-from loadstone.store.folder import RUNS
+from loadstone.store.layout import ANSWER, RUNS
 from loadstone.store.read import list_results
-from loadstone.store.study import ANSWER, read_answer, read_study_manifest
+from loadstone.store.study import read_answer, read_study_manifest
 from loadstone.study.kind import StudyAnswer
 from loadstone.study.question import Answer
 from loadstone.study.registry import AnyStudyKind, get_kind

@@ -8,15 +8,8 @@ from pathlib import Path
 from loadstone.model.figures import Criteria
 from loadstone.model.files import read_bytes
 from loadstone.model.profile import Profile
-from loadstone.model.records.manifest import (
-    HostFacts,
-    ImportedFrom,
-    Manifest,
-    ProfileRecord,
-    Status,
-    SystemKind,
-    SystemRecord,
-)
+from loadstone.model.records.manifest import HostFacts, ImportedFrom, Manifest, ProfileRecord, SystemKind, SystemRecord
+from loadstone.model.records.status import Status
 from loadstone.run.disclosure import read_origin
 from loadstone.run.judging import judge
 from loadstone.store.folder import ResultFolder

@@ -8,7 +8,8 @@ from loadstone.model.records.result import Result
 from loadstone.model.records.verdict import ResultVerdict
 from loadstone.store.documents import write_document
 from loadstone.store.figures import write_figures
-from loadstone.store.folder import REJUDGED, SEAL, VERDICT, VERDICTS
+from loadstone.store.folder import VERDICTS
+from loadstone.store.layout import REJUDGED, SEAL, VERDICT
 from loadstone.store.read import locate_iterations, read_result
 
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 from loadstone.model.errors import DriverError, LoadstoneError
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.status import Status
 from loadstone.run.judging import judge
 from loadstone.store.folder import ResultFolder
 from loadstone.store.study import StudyFolder

@@ -7,7 +7,7 @@ from pathlib import Path
 from loadstone.host.locks import hold_measuring_sign
 from loadstone.measure.agent import watch_agents
 from loadstone.model.errors import LoadstoneError
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.status import Status
 from loadstone.model.system import Clock
 from loadstone.run import audit
 from loadstone.run.deployment import Deployment, find_faulty_machine
@@ -20,7 +20,8 @@ from loadstone.run.power import Window, compute_window, make_meters, run_meters_
 from loadstone.run.rounds import AuditedSystem, Round
 from loadstone.run.signals import Signals
 from loadstone.run.spec import Begin, RunSpec
-from loadstone.store.folder import LOGS, ResultFolder
+from loadstone.store.folder import ResultFolder
+from loadstone.store.layout import LOGS
 from loadstone.store.read import FAULT
 from loadstone.testbed import refuse_impossible
 

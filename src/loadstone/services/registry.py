@@ -21,13 +21,13 @@ from loadstone.topologies.topology import Topology
 @cache
 def list_service_kinds(role: str) -> Mapping[str, ServiceKind]:
     """The services of a role by name, the embedded one first."""
-    declared: list[ServiceKind] = collect_declared(kinds, "KIND")
+    declared: tuple[ServiceKind, ...] = collect_declared(kinds, "KIND")
     return {kind.name: kind for kind in sorted((kind for kind in declared if kind.role == role), key=_order)}
 
 
 def list_service_roles() -> list[str]:
     """All roles that a service has, those of the program in the order of their declaration."""
-    declared: list[ServiceKind] = collect_declared(kinds, "KIND")
+    declared: tuple[ServiceKind, ...] = collect_declared(kinds, "KIND")
     return list(dict.fromkeys((*map(str, ServiceRole), *(kind.role for kind in declared))))
 
 

@@ -18,21 +18,15 @@ from pydantic_core import to_json
 
 from loadstone.host import locks
 from loadstone.model.errors import StoreError
-from loadstone.model.records.manifest import Manifest, Status
+from loadstone.model.records.manifest import Manifest
+from loadstone.model.records.status import Status
 from loadstone.model.records.verdict import ResultVerdict
 from loadstone.store.documents import open_regular, read_raw, write_atomic, write_document
+from loadstone.store.layout import LOGS, MANIFEST, RUNS, SEAL, VERDICT
 
-MANIFEST = "manifest.json"
-SEAL = "seal.json"
-VERDICT = "verdict.json"
-"""What was judged when the run was made; sealed with what was measured."""
-REJUDGED = "rejudged.json"
-"""A later judgement of the same figures."""
 RESERVE = ".reserve"
 """Room on the disk that is kept while records are written: how a run ended can be said when the disk is full."""
 RESERVED_BYTES = 256 << 10
-RUNS = "runs"
-LOGS = "logs"
 SEAL_SCHEMA = 1
 
 MANIFESTS: TypeAdapter[Manifest] = TypeAdapter(Manifest)

@@ -16,12 +16,9 @@ from pydantic import TypeAdapter, ValidationError
 from loadstone import __version__
 from loadstone.host.cache import compute_digest, find_cache_folder
 from loadstone.model.errors import PlatformError, StoreError
-from loadstone.model.records.manifest import Manifest, Status, StudyManifest
-from loadstone.model.records.verdict import Headline, ResultVerdict, Verdict
+from loadstone.model.records.listed import ListedResult
 from loadstone.store.documents import read_bytes, write_atomic
-from loadstone.store.folder import MANIFEST, REJUDGED, VERDICT
-from loadstone.store.read import find_status, read_verdict, read_written_manifest
-from loadstone.store.study import STUDY, read_written_study
+from loadstone.store.layout import MANIFEST, REJUDGED, STUDY, VERDICT, find_status
 
 INDEX_SCHEMA = 1
 INDEX_PREFIX = "results-"
@@ -36,56 +33,6 @@ the same.
 """
 Stamp = tuple[int, ...]
 """Inode, size, and times of writing and of change of a folder's documents; zeros for those that are not there."""
-
-
-@dataclass(frozen=True)
-class ListedLoad:
-    """A workload of a result and its load."""
-
-    workload: str
-    """Its label."""
-    sessions: int
-    """0 for an open load."""
-    load: str
-    """The load in words."""
-
-
-@dataclass(frozen=True)
-class ListedVerdict:
-    """The verdict on a workload, with the main figures of its last iteration."""
-
-    workload: str
-    verdict: Verdict
-    headline: Headline | None = None
-
-
-@dataclass(frozen=True)
-class ListedResult:
-    """A result or a study as lists show it."""
-
-    started: str
-    status: Status
-    profile: str
-    study: str = ""
-    """Kind of study; empty for a run."""
-    target: str = ""
-    """Where the load of a run went."""
-    notes: Mapping[str, str] = field(default_factory=dict)
-    workloads: tuple[str, ...] = ()
-    """Labels."""
-    loads: tuple[ListedLoad, ...] = ()
-    """Of a run."""
-    verdicts: tuple[ListedVerdict, ...] = ()
-    """Of a run that was judged."""
-    tiles: str = ""
-    """A run of tiles in a line."""
-    problem: str = ""
-    """Why the verdict cannot be read; empty where it can, or where there is none."""
-
-    @property
-    def is_study(self) -> bool:
-        """Whether it is a study."""
-        return bool(self.study)
 
 
 @dataclass(frozen=True)
@@ -165,7 +112,11 @@ class ResultIndex:
         entry = self.entries.get(path.name)
         if entry is not None and entry.stamp == stamp:
             return entry.listed
-        listed = _read_listed(path)
+        from loadstone.store.listed import (
+            read_listed,  # loads all records, which a list that is up to date does not need
+        )
+
+        listed = read_listed(path)
         if _is_settled(stamp) and _stamp(str(path)) == stamp:
             self.entries[path.name] = IndexEntry(stamp, listed)
             self.has_changed = True
@@ -208,50 +159,3 @@ def _stamp(folder: str) -> Stamp:
 
 def _is_settled(stamp: Stamp) -> bool:
     return time.time_ns() - max(stamp[3::4]) > SETTLED_NS
-
-
-def _read_listed(path: Path) -> ListedResult:
-    """Reads what lists show of a folder. Raises StoreError where its manifest cannot be read."""
-    return _listed_study(path) if (path / STUDY).exists() else _listed_run(path)
-
-
-def _listed_study(path: Path) -> ListedResult:
-    manifest = read_written_study(path)
-    workloads = tuple(workload.workload for workload in manifest.workloads)
-    return replace(_listed_head(manifest), study=manifest.kind, workloads=workloads)
-
-
-def _listed_run(path: Path) -> ListedResult:
-    manifest = read_written_manifest(path)
-    loads = tuple(ListedLoad(each.workload, each.sessions, each.load_in_words) for each in manifest.criteria)
-    workloads = tuple(load.workload for load in loads)
-    listed = replace(_listed_head(manifest), target=manifest.target, loads=loads, workloads=workloads)
-    try:
-        verdict = read_verdict(path)
-    except StoreError as error:
-        return replace(listed, problem=str(error), tiles=_tiles(manifest, None))
-    return replace(listed, verdicts=_verdicts(verdict), tiles=_tiles(manifest, verdict))
-
-
-def _listed_head(manifest: Manifest | StudyManifest) -> ListedResult:
-    """What runs and studies have in common, with the status as it was written."""
-    return ListedResult(manifest.started, manifest.status, manifest.profile.name, notes=manifest.notes)
-
-
-def _verdicts(verdict: ResultVerdict | None) -> tuple[ListedVerdict, ...]:
-    workloads = verdict.workloads if verdict else ()
-    return tuple(
-        ListedVerdict(each.workload, each.verdict, each.iterations[-1].headline if each.iterations else None)
-        for each in workloads
-    )
-
-
-def _tiles(manifest: Manifest, verdict: ResultVerdict | None) -> str:
-    """A run of tiles in a line; empty for other runs."""
-    if not manifest.is_of_tiles:
-        return ""
-    count, name = len(manifest.tiles), manifest.tile.name if manifest.tile else ""
-    title = f"{count} {name} tile{'s' * (count != 1)}"
-    if verdict is None or verdict.consolidation is None:
-        return f"{title}: not judged"
-    return f"{title}: {verdict.consolidation.score:g}, {verdict.whole}"

@@ -10,17 +10,18 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter
 
-from loadstone.host import locks
 from loadstone.model.errors import StoreError
 from loadstone.model.fault import FaultRecord
 from loadstone.model.figures import NOT_MEASURED, Criteria
-from loadstone.model.records.manifest import MANIFEST_SCHEMA, Manifest, Status, StudyManifest
+from loadstone.model.records.manifest import MANIFEST_SCHEMA, Manifest, StudyManifest
 from loadstone.model.records.result import Iteration, PhaseLengths, Result, WorkloadResult
+from loadstone.model.records.status import Status
 from loadstone.model.records.verdict import VERDICT_SCHEMA, ResultVerdict
 from loadstone.store import migrate
 from loadstone.store.documents import check_document, read_migrated, read_raw
 from loadstone.store.figures import FIGURES, compute_figures, read_figures
-from loadstone.store.folder import MANIFEST, MANIFESTS, REJUDGED, RUNS, VERDICT, VERDICTS, is_folder
+from loadstone.store.folder import MANIFESTS, VERDICTS, is_folder
+from loadstone.store.layout import MANIFEST, REJUDGED, RUNS, VERDICT, find_status
 from loadstone.store.records import read_records
 
 FAULT = "fault.json"
@@ -52,11 +53,6 @@ def as_found(path: Path, manifest: M) -> M:
     if find_status(path, manifest.status) is manifest.status:
         return manifest
     return replace(manifest, status=Status.INTERRUPTED, reason="its process was killed before it could say so")
-
-
-def find_status(path: Path, written: Status) -> Status:
-    """The status of a folder as it stands now, by the one in its manifest."""
-    return Status.INTERRUPTED if written is Status.RUNNING and not locks.is_held(path) else written
 
 
 @lru_cache(KEPT_MANIFESTS)

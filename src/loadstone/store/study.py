@@ -13,16 +13,16 @@ from pydantic import TypeAdapter
 
 from loadstone.host import locks
 from loadstone.model.errors import StoreError
-from loadstone.model.records.manifest import ANSWER_SCHEMA, STUDY_SCHEMA, Status, StudyManifest
+from loadstone.model.records.manifest import ANSWER_SCHEMA, STUDY_SCHEMA, StudyManifest
+from loadstone.model.records.status import Status
 from loadstone.store import migrate
 from loadstone.store.documents import read_migrated, write_document
-from loadstone.store.folder import RUNS, create_unused
+from loadstone.store.folder import create_unused
+from loadstone.store.layout import ANSWER, RUNS, STUDY
 from loadstone.store.read import KEPT_MANIFESTS, as_found, list_folders, list_results
 
 A = TypeVar("A")
 
-STUDY = "study.json"
-ANSWER = "answer.json"
 STUDIES: TypeAdapter[StudyManifest] = TypeAdapter(StudyManifest)
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from loadstone.model.machine import PROCESS
 from loadstone.model.records.check import Check, CheckId
-from loadstone.model.records.manifest import Status
 from loadstone.model.records.result import Result
+from loadstone.model.records.status import Status
 from loadstone.model.records.verdict import TilesVerdict, Verdict
 from loadstone.study.bottleneck import NO_BOTTLENECK, RESOURCES, find_bottleneck
 from loadstone.study.summary import RunRequest, RunSummary, summarize

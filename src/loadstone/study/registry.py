@@ -15,7 +15,7 @@ AnyStudyKind = StudyKind[Any, Any]
 @cache
 def list_study_kinds() -> Mapping[str, AnyStudyKind]:
     """The kinds that come with the program, by name, in the order they are listed."""
-    declared: list[AnyStudyKind] = collect_declared(kinds, "KIND")
+    declared: tuple[AnyStudyKind, ...] = collect_declared(kinds, "KIND")
     return {kind.name: kind for kind in sorted(declared, key=lambda kind: (kind.rank, kind.name))}
 
 

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from loadstone import __version__
 from loadstone.model.errors import LoadstoneError, StoreError
-from loadstone.model.records.manifest import ProfileRecord, Status, StudyManifest
+from loadstone.model.records.manifest import ProfileRecord, StudyManifest
+from loadstone.model.records.status import Status
 from loadstone.run.disclosure import read_origin
 from loadstone.run.executor import Listener
 from loadstone.run.judging import judge

@@ -13,7 +13,7 @@ from loadstone.tools.kind import ToolKind
 @cache
 def find_tools() -> Mapping[str, ToolKind]:
     """All tools by name."""
-    declared: list[ToolKind] = collect_declared(kinds, "KIND")
+    declared: tuple[ToolKind, ...] = collect_declared(kinds, "KIND")
     return {kind.name: kind for kind in declared}
 
 

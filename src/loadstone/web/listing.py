@@ -5,12 +5,14 @@ from functools import cache
 from pathlib import Path
 
 from loadstone.model.errors import StoreError
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.listed import ListedResult
+from loadstone.model.records.status import Status
 from loadstone.model.records.verdict import Headline
-from loadstone.store.folder import RUNS, is_folder
-from loadstone.store.index import ListedResult, ResultIndex
+from loadstone.store.folder import is_folder
+from loadstone.store.index import ResultIndex
+from loadstone.store.layout import ANSWER, RUNS
 from loadstone.store.read import list_results
-from loadstone.store.study import ANSWER, is_study, read_answer
+from loadstone.store.study import is_study, read_answer
 from loadstone.study.registry import get_kind
 
 

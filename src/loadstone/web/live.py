@@ -11,9 +11,9 @@ from starlette.concurrency import run_in_threadpool
 
 from loadstone.model.errors import StoreError
 from loadstone.model.records.events import Event, Interval, Start
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.status import Status
 from loadstone.store.documents import open_regular
-from loadstone.store.folder import RUNS
+from loadstone.store.layout import RUNS
 from loadstone.store.read import read_manifest
 from loadstone.store.records import EVENTS, read_event
 from loadstone.store.study import find_study, read_answer, read_study_manifest

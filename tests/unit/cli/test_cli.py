@@ -78,7 +78,7 @@ def test_one_unreadable_folder_hides_no_other(tmp_path: Path, capsys: pytest.Cap
 def test_the_newest_results_are_listed_and_all_of_them_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loadstone.cli.report.NEWEST", 2)
+    monkeypatch.setattr("loadstone.cli.results.NEWEST", 2)
     older, middle, newer = (ResultFolder.create(tmp_path, manifest(name=name)).path.name for name in "abc")
     words = ("results", "--json", "--results", str(tmp_path))
     for options, names in (((), [newer, middle]), (("--all",), [newer, middle, older])):
@@ -148,6 +148,7 @@ HEAVY = {"scipy.stats", "scipy.optimize", "pandas", "pyarrow", "ray", "vl_conver
         ("run", HEAVY | {"uvicorn", "prometheus_client", "opentelemetry", "loadstone.cli.pair"}),
         ("try", HEAVY | {"numpy"}),
         ("workloads", HEAVY | {"numpy"}),
+        ("results", HEAVY | {"numpy", "loadstone.judge", "loadstone.model.records.manifest"}),
         ("--version", HEAVY | {"numpy", "pydantic", "psutil", "asyncio", "loadstone.run.spec"}),
         ("--help", HEAVY | {"numpy", "pydantic", "psutil", "asyncio", "loadstone.run.spec"}),
     ],

@@ -12,7 +12,7 @@ from loadstone.cli.main import build_program
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 from loadstone.model.records.verdict import IterationVerdict, ResultVerdict, Verdict, WorkloadVerdict
 from loadstone.store.documents import write_document
-from loadstone.store.folder import RUNS, VERDICT
+from loadstone.store.layout import RUNS, VERDICT
 
 LAG = Check(CheckId.DRIVER_LAG, "driver lag", 9.0, 1.0, Bound.AT_MOST, "ms", Weight.INVALID, Outcome.BROKEN)
 SLOW = Check(CheckId.GOOD_SHARE, "good operations", 80.0, 95.0, Bound.AT_LEAST, "%", Weight.FAIL, Outcome.BROKEN)

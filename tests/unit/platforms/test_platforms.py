@@ -16,7 +16,7 @@ from loadstone.host.identity import is_still, start_of
 from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.status import Status
 from loadstone.model.system import Reference
 from loadstone.platforms import journal
 from loadstone.platforms.fabric import NetworkInterface

@@ -25,7 +25,7 @@ from loadstone.model.load import Population
 from loadstone.model.machine import PLAIN, PUBLIC, MachineSpec
 from loadstone.model.profile import PROFILES
 from loadstone.model.reading import FileTable, list_flags
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.status import Status
 from loadstone.model.service import ServiceRole
 from loadstone.model.system import Clock, Reference
 from loadstone.model.target import Endpoint

@@ -9,8 +9,8 @@ import pytest
 
 from loadstone.model.errors import UsageError
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
-from loadstone.model.records.manifest import Status
 from loadstone.model.records.result import Result
+from loadstone.model.records.status import Status
 from loadstone.model.records.verdict import IterationVerdict, Verdict
 from loadstone.report.junit import as_junit
 from loadstone.store.read import read_result

@@ -11,7 +11,8 @@ import pytest
 from loadstone.judge.remedies import REMEDIES
 from loadstone.model.numbers import format_number, format_rounded
 from loadstone.model.records.check import Outcome
-from loadstone.model.records.manifest import HELD_CURVE, MachineFacts, Status
+from loadstone.model.records.manifest import HELD_CURVE, MachineFacts
+from loadstone.model.records.status import Status
 from loadstone.page.blocks import Gallery, Row, Table
 from loadstone.page.plot import PercentilePlot
 from loadstone.report.build import Format, check_trust, write_report

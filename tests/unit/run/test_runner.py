@@ -15,7 +15,8 @@ from loadstone.model.fault import FaultKind, PlannedFault, read_fault
 from loadstone.model.load import Population
 from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.profile import PROFILES, Phases
-from loadstone.model.records.manifest import Status, TroubleRecord
+from loadstone.model.records.manifest import TroubleRecord
+from loadstone.model.records.status import Status
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Target
 from loadstone.model.tiles import Tiles

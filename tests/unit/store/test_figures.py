@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from loadstone.model.records.manifest import Status
 from loadstone.model.records.pair_status import GUEST_LAG_MS
 from loadstone.model.records.sample import Sample, ServiceSample
+from loadstone.model.records.status import Status
 from loadstone.report.build import Format, render_folder
 from loadstone.run.judging import judge
 from loadstone.store import records
 from loadstone.store.figures import FIGURES, compute_guest_drift_pct
-from loadstone.store.folder import SEAL, ResultFolder, seal_of
+from loadstone.store.folder import ResultFolder, seal_of
+from loadstone.store.layout import SEAL
 from loadstone.store.read import read_manifest, read_result
 from tests.records import encoded, interval, operation_record, result_folder, totals
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.listed import ListedResult
+from loadstone.model.records.status import Status
 from loadstone.store import index
+from loadstone.store import listed as listed_documents
 from loadstone.store.folder import ResultFolder
-from loadstone.store.index import ListedResult, ResultIndex
+from loadstone.store.index import ResultIndex
 from loadstone.store.study import StudyFolder
 from tests.records import interval, manifest, result_folder, study_manifest
 
@@ -26,13 +28,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the folders whose documents were read."""
     names: list[str] = []
-    genuine = index._read_listed
+    genuine = listed_documents.read_listed
 
     def noted(path: Path) -> ListedResult:
         names.append(path.name)
         return genuine(path)
 
-    monkeypatch.setattr(index, "_read_listed", noted)
+    monkeypatch.setattr(listed_documents, "read_listed", noted)
     return names
 
 

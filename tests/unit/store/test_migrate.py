@@ -7,7 +7,7 @@ import pytest
 
 from loadstone.judge.result import judge_result
 from loadstone.model.records.check import CheckId
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.status import Status
 from loadstone.model.records.verdict import Verdict
 from loadstone.report.build import Format, write_report
 from loadstone.report.study import write_study_report

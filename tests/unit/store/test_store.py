@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.model.errors import StoreError
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.status import Status
 from loadstone.store.folder import ResultFolder, Seal, SealState, seal_of
 from loadstone.store.histograms import (
     DIGITS,

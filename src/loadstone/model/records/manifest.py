@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from loadstone.model.figures import Criteria
 from loadstone.model.profile import Phases, Profile
+from loadstone.model.records.status import Status
 from loadstone.model.records.verdict import RateMaxima
 from loadstone.model.system import Clock
 
@@ -16,15 +17,6 @@ STUDY_SCHEMA = 2
 ANSWER_SCHEMA = 2
 Settings = Mapping[str, JsonValue]
 """Settings as they were declared, by name."""
-
-
-class Status(StrEnum):
-    """How far a result got."""
-
-    RUNNING = "running"
-    COMPLETE = "complete"
-    INTERRUPTED = "interrupted"
-    FAILED = "failed"
 
 
 class SystemKind(StrEnum):

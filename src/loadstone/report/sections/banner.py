@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.status import Status
 from loadstone.page.blocks import Block, Paragraph, Tone
 from loadstone.report.section import ReportContext, ReportSection
 from loadstone.store.folder import SealState

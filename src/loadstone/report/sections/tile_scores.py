@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from loadstone.judge.consolidation import CONSOLIDATION_SCORE_NAME
 from loadstone.judge.score import DISCLAIMER
 from loadstone.model.numbers import format_chance, format_number
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.status import Status
 from loadstone.model.records.verdict import GroupingFindings, TilesVerdict, Verdict, choose_worst
 from loadstone.page.blocks import Block, Card, Cards, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
 from loadstone.report.section import ReportContext, ReportSection
