@@ -30,6 +30,7 @@ from tests.contract.shared_services import SharedServices, held_testbed
 
 pytestmark = pytest.mark.integration
 ROWS = {"users": 120, "tags": 30, "events": 90}
+TOMCATS = ("tomcat", "tomcat-jpa")
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Layout:
         """Whether its pictures are in a folder that all its servers share; else in a store."""
         return (self.web, self.database, self.cache) in (
             (EMBEDDED, EMBEDDED, ""),
-            ("tomcat", "postgresql", EMBEDDED),
+            *((web, "postgresql", EMBEDDED) for web in TOMCATS),
         )
 
     def __str__(self) -> str:
@@ -56,11 +57,12 @@ class Layout:
 
 CACHING = [
     *(Layout(EMBEDDED, "postgresql", cache) for cache in (EMBEDDED, *list_service_kinds(ServiceRole.CACHE))),
-    *(Layout("tomcat", "postgresql", cache) for cache in (EMBEDDED, "memcached")),
+    *(Layout(web, "postgresql", EMBEDDED) for web in TOMCATS),
+    Layout("tomcat", "postgresql", "memcached"),
 ]
 LAYOUTS = [
-    # Tomcat takes long to start, so one of its sites shows pages, a cache and a shared folder.
-    Layout(web, database, EMBEDDED if (web, database) == ("tomcat", "postgresql") else "")
+    # Tomcat takes long to start, so one site of each kind shows pages, a cache and a shared folder.
+    Layout(web, database, EMBEDDED if web in TOMCATS and database == "postgresql" else "")
     for web in list_service_kinds(ServiceRole.EVENTS)
     for database in list_service_kinds(ServiceRole.DATABASE)
     if web == EMBEDDED or database != EMBEDDED

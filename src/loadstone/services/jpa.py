@@ -1,5 +1,7 @@
 """Applications of ours in Java with Spring, JPA and JSP on Tomcat: controllers by Spring MVC, data by EclipseLink."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 
 from loadstone.services import java, tomcat
@@ -29,21 +31,21 @@ JPA_NEEDS = {
 }
 
 
-def create_application(workload: str, servlet: str, patterns: tuple[str, ...], audit: str) -> Application:
-    """Returns an application whose front controller is `servlet`. `audit` is the source of its audit, which the
-    plain servlet has too.
+def create_application(plain: Application, shared_sources: Sequence[str]) -> Application:
+    """Returns the application that answers what a plain servlet does. The servlet's sources `shared_sources` are part
+    of it, and its front controller has the servlet's name.
     """
-    shared = java.read_java("java", java.COMMON) | {audit: java.read_java("java", workload)[audit]}
+    workload = plain.workload
+    servlet_sources = java.read_java("java", workload)
+    shared = java.read_java("java", java.COMMON) | {name: servlet_sources[name] for name in shared_sources}
     texts = {f"{java.SOURCES}/{name}": text for name, text in shared.items()}
     texts[f"{java.SOURCES}/Facts.java"] = java.render_facts(workload)
     ours = files("loadstone.suts").joinpath("jpa")
     every = [file for folder in (java.COMMON, workload) for file in ours.joinpath(folder).iterdir()]
     texts |= {f"{locate_file(file.name)}/{file.name}": file.read_text() for file in every if file.is_file()}
     views = tuple(sorted(file.name for file in every if file.name.endswith(".jsp")))
-    return Application(
-        workload,
-        servlet,
-        patterns,
+    return replace(
+        plain,
         files=texts,
         views=views,
         libraries=JPA_LIBRARIES,

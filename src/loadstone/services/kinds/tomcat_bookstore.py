@@ -10,11 +10,12 @@ BOOKSTORE_PATTERNS = (
     "/audit",
 )
 """All that the application answers; the rest are files."""
+BOOKSTORE_APPLICATION = java.Application("bookstore", "Bookstore", BOOKSTORE_PATTERNS)
 
 
 def build_program(site: Site) -> Program:
     """One servlet for all pages."""
-    return java.build_program(site, java.Application("bookstore", "Bookstore", BOOKSTORE_PATTERNS))
+    return java.build_program(site, BOOKSTORE_APPLICATION)
 
 
 KIND = java.create_kind(ServiceRole.BOOKSTORE, build_program)

@@ -14,10 +14,12 @@ MAX_UPLOAD_BYTES = 2 << 20
 """As in the reference server."""
 MEMCACHED = f"{tomcat.JARS}/spymemcached.jar"
 """By which it asks a memcached."""
+EVENTS_NEEDS = {MEMCACHED: "libspymemcached-java"}
+"""Files beside those of Tomcat, with their packages."""
 
 
-def build_program(site: Site) -> Program:
-    """One servlet for all pages; a store and a geocoder are elsewhere."""
+def create_application(site: Site) -> java.Application:
+    """Returns the plain servlet for all pages. Raises ServiceError where a store or a geocoder is missing."""
     required = ("geocoder",) if site.shared_folder else ("store", "geocoder")
     missing = [name for name in required if name not in site.peers]
     if missing:
@@ -28,9 +30,12 @@ def build_program(site: Site) -> Program:
     optional = [name for name in ("geocoder", ServiceRole.STORE, ServiceRole.CACHE) if name in site.peers]
     properties = {f"loadstone.{name}": site.peers[name] for name in optional}
     properties |= {"loadstone.pictures": site.shared_folder} if site.shared_folder else {}
-    return java.build_program(
-        site, java.Application("events", "Events", patterns, properties, MAX_UPLOAD_BYTES, (MEMCACHED,))
-    )
+    return java.Application("events", "Events", patterns, properties, MAX_UPLOAD_BYTES, (MEMCACHED,))
 
 
-KIND = java.create_kind(ServiceRole.EVENTS, build_program, {MEMCACHED: "libspymemcached-java"})
+def build_program(site: Site) -> Program:
+    """One servlet for all pages; a store and a geocoder are elsewhere."""
+    return java.build_program(site, create_application(site))
+
+
+KIND = java.create_kind(ServiceRole.EVENTS, build_program, EVENTS_NEEDS)

@@ -2,8 +2,10 @@ import java.net.InetSocketAddress;
 import java.net.URI;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
+import java.util.stream.Stream;
 import net.spy.memcached.MemcachedClient;
 import net.spy.memcached.OperationTimeoutException;
 
@@ -11,6 +13,21 @@ import net.spy.memcached.OperationTimeoutException;
 interface Cache {
     /** How long an answer is good at most, in seconds. */
     int GOOD_FOR_S = 1_800;
+    /** What is kept of the home page, and of each tag's by this and its name. */
+    String HOME = "home";
+    String TAG = "tag:";
+    /** Between the two parts of the home page. */
+    char BETWEEN = '\0';
+
+    /** Returns the name that a tag's page is kept by; empty for a text that is no tag's name. */
+    static Optional<String> nameOfTag(String tag) {
+        return tag.matches("[A-Za-z0-9]{1,100}") ? Optional.of(TAG + tag) : Optional.empty();
+    }
+
+    /** Returns the names of all that an event with these tags is shown in. */
+    static List<String> namesOfEvent(List<String> tags) {
+        return Stream.concat(Stream.of(HOME), tags.stream().flatMap(tag -> nameOfTag(tag).stream())).toList();
+    }
 
     /** What is kept by that name; null where nothing is. */
     String get(String name);

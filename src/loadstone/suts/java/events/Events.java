@@ -1,5 +1,4 @@
 import jakarta.servlet.ServletException;
-import jakarta.servlet.http.Cookie;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -12,20 +11,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.ThreadLocalRandom;
-import org.apache.tomcat.util.json.JSONFilter;
 
 /** The pages of the site of events; they are those of the reference server. */
 public final class Events extends Site {
-    /** What is kept of the home page, and of each tag's by this and its name. */
-    private static final String HOME = "home";
-    private static final String TAG = "tag:";
-    /** Between the two parts of the home page. */
-    private static final char BETWEEN = '\0';
-    private static final String SEAT = "seat";
-    /** Sets signed-in visitors' cookies apart from guesses. */
-    private static final long SECRET = 0x5eed0f0fe7e277aaL;
-
     private Pictures pictures;
     private Geocoder geocoder;
     private Cache cache;
@@ -90,12 +78,12 @@ public final class Events extends Site {
     }
 
     private void home(HttpServletResponse response, Optional<Long> seat) throws SQLException, IOException {
-        String told = cache.get(HOME);
+        String told = cache.get(Cache.HOME);
         if (told == null) {
             told = database.read(Events::homeTold);
-            cache.put(HOME, told);
+            cache.put(Cache.HOME, told);
         }
-        int between = told.indexOf(BETWEEN);
+        int between = told.indexOf(Cache.BETWEEN);
         Page page = new Page("Events: home");
         Optional<String> name = seat.isPresent() ? database.read(c -> Look.name(c, seat.get())) : Optional.empty();
         page.put(name.map(known -> "<p>Signed in as " + Page.escape(known) + "</p>\n").orElse(
@@ -114,7 +102,7 @@ public final class Events extends Site {
     private static String homeTold(Connection c) throws SQLException {
         StringBuilder told = new StringBuilder();
         List<Object[]> events = Look.comingUp(c);
-        told.append("<h1>Coming up: ").append(Look.countComingUp(c)).append(" events</h1>\n").append(listed(events)).append(BETWEEN);
+        told.append("<h1>Coming up: ").append(Look.countComingUp(c)).append(" events</h1>\n").append(listed(events)).append(Cache.BETWEEN);
         for (Object[] row : Look.cloud(c)) {
             told.append("<a href=\"/events/tag?name=" + row[0] + "\">" + row[0] + "</a> (" + row[1] + ")\n");
         }
@@ -123,17 +111,17 @@ public final class Events extends Site {
 
     private void logIn(HttpServletResponse response, String name, String password) throws SQLException, IOException, Refused {
         long person = database.read(c -> Look.logIn(c, name, password)).orElseThrow(() -> new Refused(403));
-        seat(response, ticket(person), -1);
+        response.addCookie(Seat.of(person));
         small(response, "Events: welcome", "Welcome, " + Page.escape(name));
     }
 
     private void logOut(HttpServletResponse response) throws IOException {
-        seat(response, "", 0);
+        response.addCookie(Seat.none());
         small(response, "Events: good-bye", "Signed out");
     }
 
     private void tag(HttpServletResponse response, String name) throws SQLException, IOException, Refused {
-        Optional<String> keptAs = keptAs(name);
+        Optional<String> keptAs = Cache.nameOfTag(name);
         String told = keptAs.map(cache::get).orElse(null);
         if (told == null) {
             told = database.read(c -> tagTold(c, name)).orElseThrow(() -> new Refused(404));
@@ -154,11 +142,6 @@ public final class Events extends Site {
         }
         String heading = "<h1>Tagged " + Page.escape(name) + ": " + tag.get()[1] + " events</h1>\n";
         return Optional.of(heading + listed(Look.tagged(c, (Long) tag.get()[0])));
-    }
-
-    /** The name that what a tag's page tells is kept by; none of what is no tag's name. */
-    private static Optional<String> keptAs(String tag) {
-        return tag.matches("[A-Za-z0-9]{1,100}") ? Optional.of(TAG + tag) : Optional.empty();
     }
 
     private void event(HttpServletResponse response, long id) throws SQLException, IOException, Refused {
@@ -192,20 +175,12 @@ public final class Events extends Site {
     }
 
     private void comments(HttpServletResponse response, long event) throws SQLException, IOException {
-        List<String> told = new ArrayList<>();
-        for (Object[] row : database.read(c -> Look.comments(c, event))) {
-            told.add("{\"by\":" + quoted(row[0]) + ",\"rating\":" + row[1] + ",\"words\":" + quoted(row[2]) + "}");
-        }
-        json(response, "{\"event\":" + event + ",\"comments\":[" + String.join(",", told) + "]}");
+        json(response, EventsJson.comments(event, database.read(c -> Look.comments(c, event))));
     }
 
     private void attendees(HttpServletResponse response, long event, Optional<String> you) throws SQLException, IOException {
-        List<String> names = new ArrayList<>();
-        for (Object[] row : database.read(c -> Look.attendees(c, event))) {
-            names.add(quoted(row[0]));
-        }
-        String own = you.map(name -> ",\"you\":" + quoted(name)).orElse("");
-        json(response, "{\"event\":" + event + own + ",\"attendees\":[" + String.join(",", names) + "]}");
+        List<Object[]> rows = database.read(c -> Look.attendees(c, event));
+        json(response, EventsJson.attendees(event, rows.stream().map(row -> (String) row[0]).toList(), you));
     }
 
     private void attend(HttpServletResponse response, long event, Optional<Long> seat) throws SQLException, IOException, Refused {
@@ -244,7 +219,7 @@ public final class Events extends Site {
         if (name.isEmpty() || text(request, "password").isEmpty()) {
             throw new Refused(400);
         }
-        long id = newId();
+        long id = Additions.newId();
         pictures.keep(sent(request, "picture"), "people", "people-small", id);
         TakePart.Address address = address(request);
         database.write(c -> {
@@ -261,20 +236,18 @@ public final class Events extends Site {
         if (title.isEmpty()) {
             throw new Refused(400);
         }
-        long id = newId();
+        long id = Additions.newId();
         pictures.keep(sent(request, "picture"), "events", "events-small", id);
         pictures.put("papers", id, sent(request, "literature"));
         TakePart.Address address = address(request);
         List<String> tags = List.of(text(request, "tags").split("\\s+"));
-        long held = Look.NOW + 1440 + (id >> 8) % 700_000;
+        long held = Additions.chooseDate(id);
         database.write(c -> {
             TakePart.addEvent(c, id, List.of(title, text(request, "summary"), text(request, "description"), text(request, "phone")),
-                new long[] {submitter, held, Look.NOW}, tags, address);
+                new long[] {submitter, held, Additions.NOW}, tags, address);
             return null;
         });
-        List<String> stale = new ArrayList<>(List.of(HOME));
-        tags.forEach(tag -> keptAs(tag).ifPresent(stale::add));
-        cache.forget(stale);
+        cache.forget(Cache.namesOfEvent(tags));
         goTo(response, "/events/event?id=" + id);
     }
 
@@ -322,42 +295,7 @@ public final class Events extends Site {
         response.setContentLength(0);
     }
 
-    private static String quoted(Object text) {
-        return '"' + JSONFilter.escape(String.valueOf(text)) + '"';
-    }
-
-    /** An id that no other server of this site gives, beyond all that a database is filled with. */
-    private static long newId() {
-        return 1L << 40 | ThreadLocalRandom.current().nextLong(1L << 60);
-    }
-
-    private static void seat(HttpServletResponse response, String ticket, int lasts) {
-        Cookie cookie = new Cookie(SEAT, ticket);
-        cookie.setPath("/");
-        cookie.setHttpOnly(true);
-        cookie.setMaxAge(lasts);
-        response.addCookie(cookie);
-    }
-
-    /** What somebody who is signed in shows. */
-    private static String ticket(long person) {
-        return String.format("%d-%016x", person, scramble(person ^ SECRET));
-    }
-
     private static Optional<Long> seat(HttpServletRequest request) {
-        String shown = cookie(request, SEAT);
-        try {
-            long person = Long.parseLong(shown.substring(0, Math.max(0, shown.indexOf('-'))));
-            return ticket(person).equals(shown) ? Optional.of(person) : Optional.empty();
-        } catch (NumberFormatException none) {
-            return Optional.empty();
-        }
-    }
-
-    /** Mixes the bits of a number (the last step of SplitMix64). */
-    private static long scramble(long number) {
-        number = (number ^ number >>> 30) * 0xbf58476d1ce4e5b9L;
-        number = (number ^ number >>> 27) * 0x94d049bb133111ebL;
-        return number ^ number >>> 31;
+        return Seat.read(cookie(request, Seat.COOKIE));
     }
 }

@@ -23,7 +23,7 @@ final class EventsAudit {
     }
 
     static String audit(Connection c) throws SQLException {
-        String first = String.valueOf(1L << 40);
+        String first = String.valueOf(Additions.FIRST_ID);
         String added = "SELECT name FROM people WHERE id >= " + first + " UNION ALL SELECT title FROM events WHERE id >= " + first;
         return Audits.audit(c, Map.of("additions", added), RULES);
     }

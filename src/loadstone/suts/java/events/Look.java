@@ -5,8 +5,6 @@ import java.util.Optional;
 
 /** What visitors look at; the statements are those of the reference server. */
 final class Look {
-    /** The moment that the data is of, in minutes. */
-    static final long NOW = 30_000_000;
     private static final int LISTED = 10;
     private static final int CLOUD = 50;
     private static final int REMINDED = 3;
@@ -15,11 +13,11 @@ final class Look {
     }
 
     static List<Object[]> comingUp(Connection c) throws SQLException {
-        return Database.rows(c, "SELECT id, title, held FROM events WHERE held >= ? ORDER BY held, id LIMIT " + LISTED, NOW);
+        return Database.rows(c, "SELECT id, title, held FROM events WHERE held >= ? ORDER BY held, id LIMIT " + LISTED, Additions.NOW);
     }
 
     static long countComingUp(Connection c) throws SQLException {
-        return (Long) Database.rows(c, "SELECT COUNT(*) FROM events WHERE held >= ?", NOW).get(0)[0];
+        return (Long) Database.rows(c, "SELECT COUNT(*) FROM events WHERE held >= ?", Additions.NOW).get(0)[0];
     }
 
     static List<Object[]> cloud(Connection c) throws SQLException {
@@ -28,7 +26,7 @@ final class Look {
 
     static List<Object[]> own(Connection c, long person) throws SQLException {
         return Database.rows(c, "SELECT e.id, e.title, e.held FROM attendees a JOIN events e ON e.id = a.event "
-            + "WHERE a.person = ? AND e.held >= ? ORDER BY e.held, e.id LIMIT " + REMINDED, person, NOW);
+            + "WHERE a.person = ? AND e.held >= ? ORDER BY e.held, e.id LIMIT " + REMINDED, person, Additions.NOW);
     }
 
     static Optional<Long> logIn(Connection c, String name, String password) throws SQLException {
@@ -47,7 +45,7 @@ final class Look {
 
     static List<Object[]> tagged(Connection c, long tag) throws SQLException {
         return Database.rows(c, "SELECT e.id, e.title, e.held FROM event_tags t JOIN events e ON e.id = t.event "
-            + "WHERE t.tag = ? AND e.held >= ? ORDER BY e.held, e.id LIMIT " + LISTED, tag, NOW);
+            + "WHERE t.tag = ? AND e.held >= ? ORDER BY e.held, e.id LIMIT " + LISTED, tag, Additions.NOW);
     }
 
     static Optional<Object[]> event(Connection c, long id) throws SQLException {

@@ -29,8 +29,6 @@ final class Pictures {
     private static final int MOST_POINTS = 4_096;
 
     private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(PATIENCE).build();
-    /** Whose numbers are greater was added; the others are all the one sample of their kind. */
-    private static final long FIRST_ADDED = 1L << 40;
     private static final Map<String, String> TYPES = Map.of("papers", "application/pdf");
 
     private final String base;
@@ -100,9 +98,9 @@ final class Pictures {
         }
     }
 
-    /** No folder of a large store has too many entries. */
+    /** No folder of a large store has too many entries. All that was not added is the one sample of its kind. */
     private Path place(String kind, long id) {
-        if (id < FIRST_ADDED) {
+        if (id < Additions.FIRST_ID) {
             return folder.resolve(kind).resolve("sample");
         }
         String within = String.format("%03d/%03d/%d", id % 1_000, id / 1_000_000 % 1_000, id);

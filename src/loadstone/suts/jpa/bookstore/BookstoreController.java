@@ -5,12 +5,9 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
-import org.springframework.http.HttpStatus;
-import org.springframework.http.ResponseEntity;
 import org.springframework.stereotype.Controller;
 import org.springframework.ui.Model;
 import org.springframework.web.bind.annotation.CookieValue;
-import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RequestParam;
@@ -45,24 +42,24 @@ public class BookstoreController {
     }
 
     @GetMapping("/books/new")
-    public String newest(@RequestParam(name = "subject", defaultValue = "") String subject, Model model) throws Refusal {
+    public String newest(@RequestParam(name = "subject", defaultValue = "") String subject, Model model) throws Site.Refused {
         List<Item> items = catalogue.listNewest(check(subject));
         return show(model, "new_products", "New books on " + subject + ": " + items.size(), items, "items");
     }
 
     @GetMapping("/books/best")
-    public String best(@RequestParam(name = "subject", defaultValue = "") String subject, Model model) throws Refusal {
+    public String best(@RequestParam(name = "subject", defaultValue = "") String subject, Model model) throws Site.Refused {
         List<Object[]> rows = catalogue.listBestSellers(check(subject));
         return show(model, "best_sellers", "Best sellers on " + subject + ": " + rows.size(), rows, "rows");
     }
 
     @GetMapping("/books/item")
-    public String item(@RequestParam("id") long id, Model model) throws Refusal {
+    public String item(@RequestParam("id") long id, Model model) throws Site.Refused {
         return show(model, "product_detail", "Book " + id, List.of(findStock(id)), "stock");
     }
 
     @GetMapping("/books/admin")
-    public String edit(@RequestParam("id") long id, Model model) throws Refusal {
+    public String edit(@RequestParam("id") long id, Model model) throws Site.Refused {
         return show(model, "admin_request", "Change book " + id, List.of(findStock(id)), "stock");
     }
 
@@ -76,7 +73,7 @@ public class BookstoreController {
     public String results(
         @RequestParam(name = "by", defaultValue = "") String by,
         @RequestParam(name = "words", defaultValue = "") String words,
-        Model model) throws Refusal {
+        Model model) throws Site.Refused {
         List<Item> items = catalogue.search(readField(by), words);
         return show(model, "search_results", "Books by " + by + " " + words + ": " + items.size(), items, "items");
     }
@@ -116,13 +113,13 @@ public class BookstoreController {
         @RequestParam(name = "new", defaultValue = "") String isNew,
         @RequestParam(name = "name", defaultValue = "") String name,
         @RequestParam(name = "password", defaultValue = "") String password,
-        Model model) throws Refusal {
+        Model model) throws Site.Refused {
         // Beyond all ids that a database is filled with.
         long id = 1L << 40 | ThreadLocalRandom.current().nextLong() >>> 8;
         Optional<Sales.Quote> quote = isNew.equals("yes")
             ? Optional.of(Conflicts.retry(() -> sales.quoteNewCustomer(cart, id, name)))
             : Conflicts.retry(() -> sales.quoteCustomer(cart, name, password));
-        Sales.Quote found = quote.orElseThrow(() -> new Refusal(HttpStatus.FORBIDDEN));
+        Sales.Quote found = quote.orElseThrow(() -> new Site.Refused(403));
         String outcome = "To be sent to " + found.address() + ", customer " + found.customer();
         return show(model, "buy_request", outcome, found.lines(), "cart");
     }
@@ -131,9 +128,9 @@ public class BookstoreController {
     public String confirm(
         @CookieValue(name = CART, defaultValue = "") String cart,
         @RequestParam(name = "id", defaultValue = "") String order,
-        Model model) throws Refusal {
+        Model model) throws Site.Refused {
         if (order.isEmpty()) {
-            throw new Refusal(HttpStatus.BAD_REQUEST);
+            throw new Site.Refused(400);
         }
         long placed = System.currentTimeMillis() * 1000 + System.nanoTime() / 1000 % 1000;
         Optional<Long> total = Conflicts.retry(() -> sales.placeOrder(cart, order, placed));
@@ -154,9 +151,9 @@ public class BookstoreController {
     }
 
     @PostMapping("/books/admin")
-    public String change(@RequestParam("id") long id, @RequestParam("price") long price, Model model) throws Refusal {
+    public String change(@RequestParam("id") long id, @RequestParam("price") long price, Model model) throws Site.Refused {
         List<Object[]> together = Conflicts.retry(() -> sales.changePrice(id, price))
-            .orElseThrow(() -> new Refusal(HttpStatus.NOT_FOUND));
+            .orElseThrow(() -> new Site.Refused(404));
         return show(model, "admin_confirm", "Book " + id + " costs " + price + " cents", together, "rows");
     }
 
@@ -166,55 +163,30 @@ public class BookstoreController {
         return sales.audit();
     }
 
-    /** Request without a page. */
-    private static final class Refusal extends Exception {
-        private static final long serialVersionUID = 1;
-        private final HttpStatus status;
-
-        Refusal(HttpStatus status) {
-            super(status.toString(), null, false, false);
-            this.status = status;
-        }
-    }
-
-    @ExceptionHandler
-    public ResponseEntity<String> refuse(Refusal refusal) {
-        return new ResponseEntity<>(refusal.status.value() + "\n", refusal.status);
-    }
-
-    /** An order that exists is refused; any other error is the server's. */
-    @ExceptionHandler
-    public ResponseEntity<String> refuse(RuntimeException error) {
-        if (!Conflicts.isDuplicate(error)) {
-            throw error;
-        }
-        return new ResponseEntity<>("409\n", HttpStatus.CONFLICT);
-    }
-
     private static String show(Model model, String operation, String outcome, List<?> rows, String view) {
-        model.addAttribute("site", "Bookstore");
+        model.addAttribute("title", "Bookstore: " + operation.replace('_', ' '));
         model.addAttribute("operation", operation);
         model.addAttribute("outcome", outcome);
         model.addAttribute("rows", rows);
         return view;
     }
 
-    private Stock findStock(long item) throws Refusal {
-        return catalogue.findStock(item).orElseThrow(() -> new Refusal(HttpStatus.NOT_FOUND));
+    private Stock findStock(long item) throws Site.Refused {
+        return catalogue.findStock(item).orElseThrow(() -> new Site.Refused(404));
     }
 
-    private static String check(String subject) throws Refusal {
+    private static String check(String subject) throws Site.Refused {
         if (!SUBJECTS.contains(subject)) {
-            throw new Refusal(HttpStatus.BAD_REQUEST);
+            throw new Site.Refused(400);
         }
         return subject;
     }
 
-    private static SearchField readField(String by) throws Refusal {
+    private static SearchField readField(String by) throws Site.Refused {
         try {
             return SearchField.valueOf(by.toUpperCase(Locale.ROOT));
         } catch (IllegalArgumentException unknown) {
-            throw new Refusal(HttpStatus.BAD_REQUEST);
+            throw new Site.Refused(400);
         }
     }
 }

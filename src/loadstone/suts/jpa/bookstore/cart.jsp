@@ -1,7 +1,7 @@
 <%@ include file="rows.jspf" %>
 <h1>${Escape.htmlElementContent(outcome)}</h1>
 <table>
-<% for (Object row : list(request)) { pageContext.setAttribute("row", row); %>
+<% for (Object row : list(request, "rows")) { pageContext.setAttribute("row", row); %>
 <tr><td>${row.item.id}</td><td>${Escape.htmlElementContent(row.item.title)}</td><td>${row.quantity}</td><td>${row.item.price}</td></tr>
 <% } %>
 </table>

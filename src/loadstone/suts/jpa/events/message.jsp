@@ -1,0 +1,2 @@
+<%@ include file="rows.jspf" %>
+<h1>${Escape.htmlElementContent(outcome)}</h1>

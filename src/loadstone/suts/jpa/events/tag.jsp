@@ -1,0 +1,2 @@
+<%@ page session="false" trimDirectiveWhitespaces="true" %>
+${tagged}
