@@ -12,7 +12,7 @@ SHARED_SOURCES = tuple(
 
 
 def build_program(site: Site) -> Program:
-    """Returns a front controller for all pages. Store, geocoder and cache are called as the plain servlet calls them."""
+    """Returns a front controller for all pages. It calls store, geocoder and cache as the plain servlet does."""
     return java.build_program(site, jpa.create_application(create_application(site), SHARED_SOURCES))
 
 
