@@ -29,28 +29,31 @@ pub struct EncodedHistogram {
     pub hdr: String,
 }
 
-/// Times in nanoseconds in, counts by microsecond kept.
-#[derive(Clone, Debug)]
+/// Times in nanoseconds in, counts by microsecond kept. One without a sample takes no memory.
+#[derive(Clone, Debug, Default)]
 pub struct TimeHistogram {
-    inner: Histogram<u64>,
+    /// None until a time is recorded: its counts take 172 KB.
+    inner: Option<Histogram<u64>>,
     /// Exact sum of everything recorded, in nanoseconds.
     pub sum_ns: u128,
     /// Times above the range, recorded as the largest one.
     pub clamped: u64,
 }
 
-impl Default for TimeHistogram {
-    fn default() -> Self {
-        Self::new()
-    }
+/// No counts, and room for all.
+#[allow(clippy::expect_used)] // constants, checked by every test that makes one
+fn empty() -> Histogram<u64> {
+    Histogram::new_with_bounds(LOWEST_US, HIGHEST_US, DIGITS).expect("constant bounds are valid")
 }
 
 impl TimeHistogram {
     /// Empty.
     pub fn new() -> Self {
-        #[allow(clippy::expect_used)] // constants, checked by every test that makes one
-        let inner = Histogram::new_with_bounds(LOWEST_US, HIGHEST_US, DIGITS).expect("constant bounds are valid");
-        TimeHistogram { inner, sum_ns: 0, clamped: 0 }
+        Self::default()
+    }
+
+    fn counts(&mut self) -> &mut Histogram<u64> {
+        self.inner.get_or_insert_with(empty)
     }
 
     /// Counts a time in nanoseconds, cut to whole microseconds.
@@ -58,7 +61,7 @@ impl TimeHistogram {
         let time_us = (time_ns / 1000).max(LOWEST_US);
         self.clamped += u64::from(time_us > HIGHEST_US);
         self.sum_ns += u128::from(time_ns);
-        self.inner.saturating_record(time_us);
+        self.counts().saturating_record(time_us);
     }
 
     /// Counts the same time, in nanoseconds, `count` times.
@@ -69,7 +72,7 @@ impl TimeHistogram {
         let time_us = (time_ns / 1000).max(LOWEST_US);
         self.clamped += if time_us > HIGHEST_US { count } else { 0 };
         self.sum_ns += u128::from(time_ns) * u128::from(count);
-        self.inner.saturating_record_n(time_us, count);
+        self.counts().saturating_record_n(time_us, count);
     }
 
     /// Forgets everything, and keeps the memory.
@@ -77,25 +80,26 @@ impl TimeHistogram {
         if self.count() == 0 {
             return;
         }
-        self.inner.reset();
+        self.counts().reset();
         self.sum_ns = 0;
         self.clamped = 0;
     }
 
     /// How many times were recorded.
     pub fn count(&self) -> u64 {
-        self.inner.len()
+        self.inner.as_ref().map_or(0, Histogram::len)
     }
 
     /// Time in nanoseconds below which `share` (0 to 1) of the recorded times lie.
     pub fn quantile_ns(&self, share: f64) -> u64 {
-        self.inner.value_at_quantile(share) * 1000
+        self.inner.as_ref().map_or(0, |counts| counts.value_at_quantile(share) * 1000)
     }
 
-    /// The standard exchange form: V2, compressed, base64 (as HdrHistogram logs carry it).
+    /// The standard exchange form: V2, compressed, base64 (as HdrHistogram logs carry it); empty without a sample.
     pub fn encode(&self) -> String {
+        let Some(counts) = &self.inner else { return String::new() };
         let mut bytes = Vec::new();
-        match V2DeflateSerializer::new().serialize(&self.inner, &mut bytes) {
+        match V2DeflateSerializer::new().serialize(counts, &mut bytes) {
             Ok(_) => base64::engine::general_purpose::STANDARD.encode(bytes),
             Err(_) => String::new(), // a Vec takes all; an empty text is refused by every reader
         }
@@ -108,7 +112,7 @@ impl TimeHistogram {
         let read: Histogram<u64> =
             Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| unreadable(&error))?;
         let mut histogram = TimeHistogram::new();
-        histogram.inner.add(&read).map_err(|error| unreadable(&error))?;
+        histogram.counts().add(&read).map_err(|error| unreadable(&error))?;
         Ok(histogram)
     }
 }
@@ -118,8 +122,10 @@ impl Total for TimeHistogram {
 
     /// Nothing is lost: both have the same bounds.
     fn merge(&mut self, other: &TimeHistogram) {
-        let merged = self.inner.add(&other.inner);
-        debug_assert!(merged.is_ok());
+        if let Some(counts) = &other.inner {
+            let merged = self.counts().add(counts);
+            debug_assert!(merged.is_ok());
+        }
         self.sum_ns += other.sum_ns;
         self.clamped += other.clamped;
     }
