@@ -142,6 +142,8 @@ class ToolDriving:
 async def start_tool(job: ToolJob, log: Path, role: str, cores: str = "") -> AsyncIterator[ToolDriving]:
     """Prepares a tool and starts it, on these cores or all; it is gone when the block ends. Raises DriverError."""
     prefix = on_cores(cores.replace(",", "+")) if cores else []
+    for name, text in job.kind.files(job.task).items():
+        (job.task.folder / name).write_text(text)
     for argv in job.kind.prepare(job.task):
         await _prepare(job.kind.name, argv, log)
     with log.open("ab") as errors:

@@ -10,6 +10,8 @@ from loadstone.model.records.events import (
     End,
     Event,
     Interval,
+    Ledger,
+    LedgerEntry,
     OperationCounts,
     OperationRecord,
     PartNames,
@@ -28,21 +30,29 @@ ERROR_KIND = "tool"
 
 
 @dataclass(frozen=True)
+class ToolOperation:
+    """An operation that a tool performs."""
+
+    name: str
+    path: str
+    limit: TimeLimit
+
+
+@dataclass(frozen=True)
 class ToolJob:
-    """A tool with what it is asked to do, and the workload whose operation it performs."""
+    """A tool with what it is asked to do, and the workload whose operations it performs."""
 
     kind: ToolKind
     task: ToolTask
     part: str
     """Label of the workload."""
-    operation: str
-    """Name of the operation."""
-    limit: TimeLimit
+    operations: tuple[ToolOperation, ...]
+    """One, but for a tool that plays a mix."""
 
 
 def build_start(job: ToolJob, start_unix_s: float) -> Start:
     """Returns the event of a tool that starts now, in seconds since 1970."""
-    parts = (PartNames(job.part, (job.operation,)),)
+    parts = (PartNames(job.part, tuple(operation.name for operation in job.operations)),)
     return Start("start", EVENT_SCHEMA, job.kind.name, job.task.threads, 1, parts, start_unix_s, 0.0, 0.0)
 
 
@@ -51,6 +61,7 @@ def build_events(job: ToolJob, figures: ToolFigures) -> Iterator[Event]:
     lead_s = compute_lead_s(job, figures)
     yield from (_interval(job, interval, lead_s) for interval in _by_second(figures.intervals))
     yield _totals(job, figures)
+    yield from _ledgers(job, figures)
     yield End("end", lead_s + figures.steady_s, "completed")
 
 
@@ -73,7 +84,11 @@ def _by_second(intervals: Sequence[ToolInterval]) -> Iterator[ToolInterval]:
 
 def _joined(intervals: list[ToolInterval]) -> ToolInterval:
     amount = sum_amounts(interval.amount for interval in intervals)
-    return ToolInterval(intervals[0].begin_s, intervals[-1].end_s, amount)
+    if intervals[0].by_operation is None:
+        return ToolInterval(intervals[0].begin_s, intervals[-1].end_s, amount)
+    paths = dict.fromkeys(path for interval in intervals for path in interval.by_operation or ())
+    by_operation = {path: sum_amounts(interval.get_amount(path) for interval in intervals) for path in paths}
+    return ToolInterval(intervals[0].begin_s, intervals[-1].end_s, amount, by_operation)
 
 
 def _interval(job: ToolJob, interval: ToolInterval, lead_s: float) -> Interval:
@@ -86,7 +101,7 @@ def _interval(job: ToolJob, interval: ToolInterval, lead_s: float) -> Interval:
         phase=STEADY_PHASE,
         sessions_active=job.task.clients,
         connections_open=job.task.clients,
-        operations=(_counts(interval.amount, job.limit),),
+        operations=tuple(_counts(interval.get_amount(operation.path), operation.limit) for operation in job.operations),
         response=times,
         service=times,
         lag=EMPTY_HISTOGRAM,
@@ -115,25 +130,38 @@ def _within(amount: Amount, limit_s: float) -> int:
 
 
 def _totals(job: ToolJob, figures: ToolFigures) -> Totals:
+    pauses = figures.pauses
     return Totals(
         event="totals",
         part=job.part,
         steady_s=figures.steady_s,
         cpu=CpuShare(()),
-        operations=(_operation(job, figures.total),),
+        operations=tuple(_operation(operation, figures.get_total(operation.path)) for operation in job.operations),
         lag=EMPTY_HISTOGRAM,
         sessions=NO_SESSIONS,
-        pauses=PauseCounts(0, 0.0, 0.0),
-        pause=EMPTY_HISTOGRAM,
+        pauses=PauseCounts(pauses.count, pauses.total_s, pauses.total_s),
+        pause=encode_times(pauses.times_us, pauses.total_s),
         connections=NO_CONNECTIONS,
     )
 
 
-def _operation(job: ToolJob, amount: Amount) -> OperationRecord:
+def _ledgers(job: ToolJob, figures: ToolFigures) -> Iterator[Ledger]:
+    """How operations ended that end well in several ways. Nothing is audited: the sums are 0."""
+    for operation in job.operations:
+        endings = tuple(
+            LedgerEntry(ending.name, ending.count, ending.steady, "0")
+            for ending in figures.endings
+            if ending.operation == operation.path
+        )
+        if endings:
+            yield Ledger("ledger", job.part, operation.name, endings, 0)
+
+
+def _operation(operation: ToolOperation, amount: Amount) -> OperationRecord:
     times = encode_times(amount.times_us, amount.total_s)
     return OperationRecord(
-        name=job.operation,
-        counts=_counts(amount, job.limit),
+        name=operation.name,
+        counts=_counts(amount, operation.limit),
         tally=NO_TALLY,
         ended_s=amount.total_s,
         ended_bytes=amount.bytes,

@@ -11,10 +11,10 @@ from loadstone.model.target import Target
 from loadstone.model.workload import ToolUse, Workload
 from loadstone.model.workload.operation import TimeLimit
 from loadstone.run.spec import RunSpec, WorkloadLoad
-from loadstone.run.tool_events import ToolJob
+from loadstone.run.tool_events import ToolJob, ToolOperation
 from loadstone.store.folder import RunFolder
 from loadstone.testbed.software import refuse_missing
-from loadstone.tools.kind import ToolTask
+from loadstone.tools.kind import ToolKind, ToolTask
 from loadstone.tools.registry import find_tool
 
 
@@ -24,10 +24,11 @@ def make_tool_job(spec: RunSpec, part: WorkloadLoad, targets: Sequence[Target], 
     if use is None:
         return None
     assert isinstance(part.load, Population) and targets[0].http is not None
-    (name,) = workload.mix.shares
-    operation = workload.operations[name]
+    operations = tuple(
+        ToolOperation(name, workload.operations[name].path, _limit_of(workload, name)) for name in workload.mix.shares
+    )
     task = ToolTask(
-        operation=operation.path,
+        operation=operations[0].path,
         settings=read_tool_settings(use),
         clients=part.load.sessions,
         lead_s=float(math.ceil(spec.profile.phases.lead_s)),
@@ -36,8 +37,9 @@ def make_tool_job(spec: RunSpec, part: WorkloadLoad, targets: Sequence[Target], 
         folder=folder.path,
         threads=spec.threads,
         operations=use.operations,
+        shares={workload.operations[name].path: share for name, share in workload.mix.shares.items()},
     )
-    return ToolJob(find_tool(use.name), task, workload.name, name, _limit_of(workload, name))
+    return ToolJob(find_tool(use.name), task, workload.name, operations)
 
 
 def read_tool_settings(use: ToolUse) -> Section:
@@ -60,7 +62,23 @@ def refuse_unfit_tool(spec: RunSpec) -> None:
         _refuse_unfit_run(spec, part, part.workload.tool.name)
         read_tool_settings(part.workload.tool)
         kind = find_tool(part.workload.tool.name)
+        _refuse_unfit_mix(part.workload, kind)
         refuse_missing(kind.name, kind.needs)
+
+
+def _refuse_unfit_mix(workload: Workload, kind: ToolKind) -> None:
+    shares = workload.mix.shares
+    if not kind.played and len(shares) != 1:
+        raise UsageError(
+            f"`{workload.name}` has {len(shares)} operations in its mix, but the tool {kind.name} performs one at a "
+            "time. Leave one share under [mix.shares], and add [mixes.NAME] for each other operation."
+        )
+    for path in (workload.operations[name].path for name in shares) if kind.played else ():
+        if path not in kind.played:
+            known = ", ".join(f"`{each}`" for each in sorted(kind.played))
+            raise UsageError(
+                f"`{workload.name}` has the path `{path}`, which the tool {kind.name} does not play. Use {known}."
+            )
 
 
 def _refuse_unfit_run(spec: RunSpec, part: WorkloadLoad, tool: str) -> None:

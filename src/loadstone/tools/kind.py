@@ -33,6 +33,8 @@ class ToolTask:
     """Threads that the tool may use."""
     operations: int | None = None
     """Operations after which it ends; None where it runs for the steady state."""
+    shares: Mapping[str, float] = field(default_factory=dict)
+    """Shares of the mix by path of the operation."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,31 @@ class ToolInterval:
     begin_s: float
     end_s: float
     amount: Amount
+    """Of all operations together."""
+    by_operation: Mapping[str, Amount] | None = None
+    """By path of the operation, for a tool that plays a mix; None for a tool that performs one operation."""
+
+    @classmethod
+    def of_mix(cls, begin_s: float, end_s: float, by_operation: Mapping[str, Amount]) -> "ToolInterval":
+        """An interval of several operations."""
+        return cls(begin_s, end_s, sum_amounts(by_operation.values()), by_operation)
+
+    def get_amount(self, path: str) -> Amount:
+        """Returns what was done of one operation."""
+        return self.amount if self.by_operation is None else self.by_operation.get(path, Amount())
+
+
+@dataclass(frozen=True)
+class ToolEnding:
+    """How often an operation ended in one of several good ways."""
+
+    operation: str
+    """Its path."""
+    name: str
+    count: int
+    """Over the whole run."""
+    steady: int
+    """In the steady state."""
 
 
 @dataclass(frozen=True)
@@ -118,16 +145,28 @@ class ToolFigures:
     """When the steady state began, in seconds of this host from the start of the tool; None where it was as planned."""
     measured: Amount | None = None
     """What the tool says of the whole steady state; None where only the intervals say it."""
+    pauses: Amount = field(default_factory=Amount)
+    """Pauses of the users that ended in the steady state."""
+    endings: Sequence[ToolEnding] = ()
 
     @property
     def total(self) -> Amount:
         """What was done in the steady state."""
         return self.measured or sum_amounts(interval.amount for interval in self.intervals)
 
+    def get_total(self, path: str) -> Amount:
+        """Returns what was done of one operation in the steady state."""
+        return self.measured or sum_amounts(interval.get_amount(path) for interval in self.intervals)
+
 
 def prepare_nothing(task: ToolTask) -> list[list[str]]:
     """Returns no command, for tools that prepare nothing."""
     return []
+
+
+def write_nothing(task: ToolTask) -> dict[str, str]:
+    """Returns no file, for tools that read none."""
+    return {}
 
 
 @dataclass(frozen=True)
@@ -148,3 +187,7 @@ class ToolKind:
     """Whether operations are timed by the clock of the system under test."""
     prepare: Callable[[ToolTask], list[list[str]]] = prepare_nothing
     """Commands on this host before each iteration."""
+    files: Callable[[ToolTask], Mapping[str, str]] = write_nothing
+    """Texts that its commands read from the task's folder, by name of the file. They stay there with the result."""
+    played: frozenset[str] = frozenset()
+    """Paths of the operations that it plays as a mix; empty for a tool that performs one operation at a time."""

@@ -44,13 +44,13 @@ def check(workload: Workload, document: Document) -> None:
 
 
 def _check_tool(workload: Workload, document: Document) -> None:
-    """A tool performs one operation at a time; another mix names another operation."""
+    """A tool's mix has shares only. Whether the tool plays several operations is checked with the tool."""
     if workload.tool is None:
         return
     for mixed in (workload, *map(workload.with_mix, workload.mixes)):
-        if mixed.mix is not None and (mixed.mix.kind is not MixKind.FLAT or len(mixed.mix.shares) != 1):
-            remedy = 'Use kind = "flat" with one share, and [mixes.NAME] for each other operation.'
-            document.note_problem(mixed.mix_section, "a tool performs one operation at a time", remedy)
+        if mixed.mix is not None and mixed.mix.kind is not MixKind.FLAT:
+            remedy = 'Use kind = "flat", and shares.'
+            document.note_problem(mixed.mix_section, "a tool plays no sequence and no matrix", remedy)
 
 
 def _check_operations(workload: Workload, document: Document) -> None:

@@ -15,17 +15,18 @@ from loadstone.model.system import Clock, Reference
 from loadstone.model.target import Endpoint, Target
 from loadstone.model.workload import ToolUse
 from loadstone.model.workload.operation import TimeLimit
+from loadstone.report.sections.endings import list_ending_rows
 from loadstone.run.criteria import make_criteria
 from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.run.tool import OUTPUT, start_tool
-from loadstone.run.tool_events import ToolJob, build_events
+from loadstone.run.tool_events import ToolJob, ToolOperation, build_events
 from loadstone.run.tool_job import read_tool_settings, refuse_unfit_tool
 from loadstone.store.figures import derive_figures
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import PLAN
 from loadstone.store.records import group_events
 from loadstone.testbed import software
-from loadstone.tools.kind import Amount, ToolFigures, ToolInterval, ToolKind, ToolOutput, ToolTask
+from loadstone.tools.kind import Amount, ToolEnding, ToolFigures, ToolInterval, ToolKind, ToolOutput, ToolTask
 from loadstone.tools.registry import find_tool
 from loadstone.workloads import list_shipped, load, load_with_users
 
@@ -46,7 +47,7 @@ def job(folder: Path, script: str) -> ToolJob:
     """A shell script as the tool, for a second after none."""
     kind = ToolKind("tool", NoSettings, lambda _: ["sh", "-c", script], read_numbers, {})
     task = ToolTask("do", NoSettings(), 2, 0.0, 1.0, Endpoint("127.0.0.1", 1), folder)
-    return ToolJob(kind, task, "work", "do", LIMIT)
+    return ToolJob(kind, task, "work", (ToolOperation("do", "do", LIMIT),))
 
 
 def played(folder: Path, script: str) -> list[Event]:
@@ -98,10 +99,69 @@ def test_short_intervals_are_joined_to_seconds(tmp_path: Path) -> None:
     assert [second.answered for second in figures.seconds] == [10, 10, 5]
 
 
+def test_a_mix_has_its_operations_its_pauses_and_their_endings_in_the_record(tmp_path: Path) -> None:
+    buy, look = (Amount.count_times(times_us) for times_us in ([5_000, 50_000], [1_000] * 6))
+    intervals = [
+        ToolInterval.of_mix(0.0, 1.0, {"buy.sql": buy}),
+        ToolInterval.of_mix(1.0, 2.0, {"buy.sql": Amount.count_times([], errors=1), "look.sql": look}),
+    ]
+    endings = (ToolEnding("buy.sql", "bought", 9, 2), ToolEnding("buy.sql", "rolled_back", 1, 0))
+    told = ToolFigures("tool 1", 2.0, intervals, pauses=Amount.count_times([200_000, 400_000]), endings=endings)
+    operations = (ToolOperation("look", "look.sql", LIMIT), ToolOperation("buy", "buy.sql", LIMIT))
+    records = group_events(list(build_events(replace(job(tmp_path, ""), operations=operations), told)))
+    figures = derive_figures(records)
+    by_name = {operation.name: operation for operation in figures.operations}
+    assert (by_name["look"].requests, by_name["look"].good) == (6, 6)
+    assert (by_name["buy"].requests, by_name["buy"].good, by_name["buy"].tolerable, by_name["buy"].fail) == (3, 1, 1, 1)
+    assert [second.answered for second in figures.seconds] == [2, 6]
+    assert figures.pauses.count == 2
+    assert figures.pauses.actual_s == pytest.approx(0.6)
+    assert [(row.operation, row.ending, row.steady, row.whole) for row in list_ending_rows(records.ledger)] == [
+        ("buy", "bought", 2, 9),
+        ("buy", "rolled_back", 0, 1),
+    ]
+
+
+def test_the_files_of_a_tool_are_there_before_it_starts_and_stay(tmp_path: Path) -> None:
+    given = job(tmp_path, f"cat {tmp_path}/times.txt")
+    kind = replace(
+        given.kind, files=lambda _: {"times.txt": "7000\n"}, prepare=lambda _: [["cat", f"{tmp_path}/times.txt"]]
+    )
+    RunFolder(tmp_path).write(PLAN, {"seed": 7, "phases": {}})
+
+    async def play() -> list[Event]:
+        async with start_tool(replace(given, kind=kind), tmp_path / "driver.log", "driver") as driving:
+            return [event async for _, event in driving.read_events()]
+
+    assert derive_figures(group_events(asyncio.run(play()))).requests == 1
+    assert (tmp_path / "times.txt").read_text() == "7000\n"
+
+
 def spec(**changes: object) -> RunSpec:
     part = WorkloadLoad(load("iperf3"), Population(1))
     given = RunSpec("x", (part,), PROFILES["brief"], 1, 1, Reference(1), Path())
     return replace(given, **changes)  # type: ignore[arg-type]
+
+
+def mixed(name: str, path: str) -> WorkloadLoad:
+    """A workload of a tool with a second operation in its mix."""
+    shipped = load(name)
+    (first, operation), *_ = shipped.operations.items()
+    operations = {**shipped.operations, "second": operation.model_copy(update={"path": path})}
+    mix = shipped.mix.model_copy(update={"shares": {first: 1.0, "second": 1.0}})
+    return WorkloadLoad(replace(shipped, operations=operations, mix=mix), Population(1))
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "remedy"),
+    [
+        ("iperf3", "send", "one at a time"),
+        ("order-entry", "dance", "`dance`, which the tool order-entry does not play. Use `browse`"),
+    ],
+)
+def test_operations_that_a_tool_cannot_play_are_refused(name: str, path: str, remedy: str) -> None:
+    with pytest.raises(UsageError, match=remedy):
+        refuse_unfit_tool(spec(parts=(mixed(name, path),)))
 
 
 @pytest.mark.parametrize(

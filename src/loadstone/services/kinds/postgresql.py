@@ -1,6 +1,7 @@
 """PostgreSQL as an ordinary process with all its data in one private folder."""
 
 import shlex
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -52,14 +53,15 @@ class PostgresqlSettings(Section):
         return [option for name, value in chosen.items() for option in ("-c", f"{name}={value}")]
 
 
-POSTGRESQL_SETTINGS = {tuning: PostgresqlSettings() for tuning in Tuning}
+PostgresqlDefaults = Mapping[Tuning, PostgresqlSettings]
+POSTGRESQL_SETTINGS: PostgresqlDefaults = {tuning: PostgresqlSettings() for tuning in Tuning}
 
 
-def build_program(site: Site) -> Program:
+def build_program(site: Site, usual: PostgresqlDefaults = POSTGRESQL_SETTINGS) -> Program:
     """An empty database is made first."""
     data = f"{site.folder}/{POSTGRESQL_DATA}"
     server = ["postgres", "-D", data, "-h", site.listen, "-p", str(site.port), "-k", ""]
-    server += resolve_settings(site, POSTGRESQL_NAME, POSTGRESQL_SETTINGS).list_options()
+    server += resolve_settings(site, POSTGRESQL_NAME, usual).list_options()
     command = build_shell_command(f"{POSTGRESQL_PATH}; exec {shlex.join([*NOT_ROOT, *server])}")
     version = build_shell_command(f"{POSTGRESQL_PATH}; postgres --version")
     return Program(command, prepare=[_preparing(data)], wait=_waiting(site), version=version)

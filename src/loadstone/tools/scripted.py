@@ -1,0 +1,222 @@
+"""Users of a database, played by pgbench with scripts of our own.
+
+Pauses are executions of their own: pgbench's time of an execution includes every `\\sleep` in it, so a script either
+pauses or works, and a variable of the client says which comes next. The log then has a line for each pause and for each
+operation, and no pause counts as response time.
+"""
+
+import math
+import re
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from pydantic import Field
+
+from loadstone.model.reading import Section
+from loadstone.tools.kind import (
+    Amount,
+    ToolEnding,
+    ToolFigures,
+    ToolInterval,
+    ToolOutput,
+    ToolOutputError,
+    ToolTask,
+)
+from loadstone.tools.kinds.pgbench import FAILED, FIND_PGBENCH, PG_DATABASE, PG_PROGRAMS, PG_USER, PGBENCH_LOG
+
+SCRIPTED_NEEDS = {f"{PG_PROGRAMS}/pgbench": "postgresql-contrib", f"{PG_PROGRAMS}/psql": "postgresql-client"}
+FILL_FILE = "fill.sql"
+SCRIPTS_FOLDER = "scripts"
+"""Of SQL files, below this package."""
+CHECK_FILE = "check_rows.sql"
+FIND_PSQL = FIND_PGBENCH.replace("exec pgbench", "exec psql")
+FRACTION_FACTOR = 10_000
+"""Weight of a share of 1 where shares are fractions."""
+CONNECT_S = 0.1
+"""Time that is left to each client for its connection: 27 ms on a busy host."""
+PRINT_START = "date '+started %s.%N'"
+START = re.compile(r"^started (\d+\.\d+)$", re.MULTILINE)
+US_PER_MS, US_PER_S = 1000, 1_000_000
+
+
+class ScriptedSettings(Section):
+    """Settings of every workload that pgbench plays with scripts of our own."""
+
+    protocol: str = Field(
+        default="prepared", pattern="^(simple|extended|prepared)$", description="`simple`, `extended` or `prepared`"
+    )
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script of pgbench, and how often it is chosen against the others."""
+
+    name: str
+    weight: int
+    text: str
+
+    @property
+    def file(self) -> str:
+        """Its file in the folder of the run."""
+        return f"{self.name}.sql"
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One execution of a script by a client, as a line of pgbench's log has it."""
+
+    client: int
+    number: int
+    """1 for the first of its client."""
+    script: int
+    """Its script, by its place."""
+    end_s: float
+    """On the wall clock."""
+    time_us: int | None
+    """None where it failed."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a user did in an execution."""
+
+    execution: Execution
+    operation: str | None
+    """None for a pause."""
+    ending: str = ""
+    """How it ended well; empty where there is only one way."""
+
+
+def compute_weights(shares: Mapping[str, float]) -> dict[str, int]:
+    """Returns whole weights in the proportion of the shares, without those that are 0. Whole shares are kept."""
+    factor = 1 if all(share == round(share) for share in shares.values()) else FRACTION_FACTOR
+    weights = {name: round(factor * share) for name, share in shares.items()}
+    return {name: weight for name, weight in weights.items() if weight}
+
+
+def read_script(folder: str, name: str) -> str:
+    """Returns one of our SQL files."""
+    root = resources.files("loadstone.tools") / SCRIPTS_FOLDER
+    return (root / folder / name).read_text() if folder else (root / name).read_text()
+
+
+def list_files(folder: str, scripts: Iterable[Script]) -> dict[str, str]:
+    """Returns the files that psql and pgbench read, by name."""
+    filling = read_script("", CHECK_FILE) + read_script(folder, FILL_FILE)
+    return {FILL_FILE: filling, **{script.file: script.text for script in scripts}}
+
+
+def build_filling(task: ToolTask, sizes: Mapping[str, int]) -> list[list[str]]:
+    """Returns the command that fills the database again and checks its rows. The server generates them."""
+    variables = [part for name, size in sizes.items() for part in ("-v", f"{name}={size}")]
+    file = ["-v", "ON_ERROR_STOP=1", "-f", str(task.folder / FILL_FILE)]
+    return [["sh", "-c", FIND_PSQL, "psql", "-X", "-q", *_server(task), *variables, *file, PG_DATABASE]]
+
+
+def build_playing(
+    task: ToolTask, protocol: str, scripts: Sequence[Script], variables: Mapping[str, int], query: str = ""
+) -> list[str]:
+    """Returns the command that prints when it starts, plays all clients, and prints the answer to a query if any."""
+    files = [f"--file={task.folder / script.file}@{script.weight}" for script in scripts]
+    options = [
+        *("--no-vacuum", f"--client={task.clients}", f"--jobs={min(task.clients, task.threads)}"),
+        *(f"--time={compute_playing_s(task)}", f"--protocol={protocol}"),
+        *("--log", f"--log-prefix={task.folder / PGBENCH_LOG}"),
+        *(f"--define={name}={value}" for name, value in variables.items()),
+        *files,
+    ]
+    commands = [shlex.join(["sh", "-c", FIND_PGBENCH, "pgbench", *_server(task), *options, PG_DATABASE])]
+    if query:
+        asking = ["psql", "-X", "-q", "-A", "-t", *_server(task), "-c", query, PG_DATABASE]
+        commands.append(shlex.join(["sh", "-c", FIND_PSQL, *asking]))
+    return ["sh", "-c", " && ".join([PRINT_START, *commands])]
+
+
+def compute_playing_s(task: ToolTask) -> int:
+    """Returns for how many seconds pgbench plays. It counts the time to connect, which is before the warm-up here."""
+    return math.ceil(task.lead_s + task.steady_s + CONNECT_S * task.clients)
+
+
+def _server(task: ToolTask) -> list[str]:
+    return ["-h", task.endpoint.host, "-p", str(task.endpoint.port), "-U", PG_USER]
+
+
+def read_executions(folder: Path) -> dict[int, list[Execution]]:
+    """Returns all executions by client, in their order. Raises ToolOutputError where some are missing."""
+    executions: dict[int, list[Execution]] = defaultdict(list)
+    for file in folder.glob(f"{PGBENCH_LOG}.*"):
+        for line in file.read_text().splitlines():
+            client, number, time, script, epoch_s, epoch_us, *_ = line.split()
+            time_us = None if time == FAILED else int(time)
+            end_s = int(epoch_s) + int(epoch_us) / US_PER_S
+            executions[int(client)].append(Execution(int(client), int(number), int(script), end_s, time_us))
+    if not executions:
+        raise ToolOutputError(f"no transaction in {PGBENCH_LOG}")
+    for client_number, own in executions.items():
+        own.sort(key=lambda execution: execution.number)
+        if [execution.number for execution in own] != list(range(1, len(own) + 1)):
+            raise ToolOutputError(f"{PGBENCH_LOG} has not all transactions of client {client_number}")
+    return executions
+
+
+def build_figures(task: ToolTask, output: ToolOutput, steps: Sequence[Step]) -> ToolFigures:
+    """Returns the figures of all operations and pauses that ended in the steady state, by the second of their end.
+
+    The warm-up begins when all clients are connected. Users who connect too slowly shorten the steady state.
+    """
+    version = next((line for line in output.text.splitlines() if line.startswith("pgbench")), "")
+    started = START.search(output.text)
+    if not version or started is None:
+        raise ToolOutputError("no line with pgbench's version, or none with its start")
+    steady_from_s = min(map(_compute_begin_s, steps)) + task.lead_s
+    seconds = min(int(task.steady_s), int(max(step.execution.end_s for step in steps) - steady_from_s))
+    if seconds < 1:
+        raise ToolOutputError("the clients took too long to connect, and no second of the steady state was left")
+    steps_of: dict[int, list[Step]] = defaultdict(list)
+    for step in steps:
+        steps_of[math.floor(step.execution.end_s - steady_from_s)].append(step)
+    intervals = [_interval(second, steps_of[second]) for second in range(seconds)]
+    steady = [step for second in range(seconds) for step in steps_of[second]]
+    return ToolFigures(
+        version,
+        float(seconds),
+        intervals,
+        begin_s=steady_from_s - float(started[1]),
+        pauses=_amount(step for step in steady if step.operation is None),
+        endings=_endings(steps, steady),
+    )
+
+
+def _compute_begin_s(step: Step) -> float:
+    return step.execution.end_s - (step.execution.time_us or 0) / US_PER_S
+
+
+def _interval(second: int, steps: Sequence[Step]) -> ToolInterval:
+    steps_of: dict[str, list[Step]] = defaultdict(list)
+    for step in steps:
+        if step.operation is not None:
+            steps_of[step.operation].append(step)
+    return ToolInterval.of_mix(second, second + 1.0, {name: _amount(own) for name, own in steps_of.items()})
+
+
+def _amount(steps: Iterable[Step]) -> Amount:
+    times_us = [step.execution.time_us for step in steps]
+    answered = [time_us for time_us in times_us if time_us is not None]
+    return Amount.count_times(answered, errors=len(times_us) - len(answered))
+
+
+def _endings(steps: Iterable[Step], steady: Iterable[Step]) -> tuple[ToolEnding, ...]:
+    """How operations ended that end well in several ways."""
+    whole, counted = (
+        Counter((step.operation, step.ending) for step in each if step.ending and step.operation)
+        for each in (steps, steady)
+    )
+    return tuple(
+        ToolEnding(operation, ending, count, counted[operation, ending])
+        for (operation, ending), count in sorted(whole.items())
+        if operation
+    )

@@ -1,0 +1,1 @@
+SELECT order_entry.process_orders(5);
