@@ -37,6 +37,42 @@ def test_a_tools_own_output_becomes_a_run_like_any_other(name: str, loadstone: L
         assert operation.bytes == MESSAGE_BYTES * operation.requests
 
 
+LEAST_PAUSES_S = {"order-entry": 0.05, "dvd-store": 0.0}
+
+
+@pytest.mark.slow("fills a database and plays its users for five seconds, after they are connected")
+@pytest.mark.parametrize("name", LEAST_PAUSES_S)
+def test_users_of_a_database_pause_between_operations_that_have_times_of_their_own(
+    name: str, loadstone: LoadstoneRunner, tmp_path: Path
+) -> None:
+    done = loadstone("run", name, *WINDOW)
+    assert broken_rules(newest(tmp_path)) == [], done.stdout + done.stderr
+    (workload,) = read_result(newest(tmp_path)).workloads
+    figures = workload.iterations[0].figures
+    shares = load(name).mix.shares
+    counts = {operation.name: operation.requests for operation in figures.operations}
+    assert list(counts) == list(shares)
+    assert sum(counts.values()) > 50 and min(counts.values()) > 0
+    # Transactions of browsing are five times as many as those that process; searches as purchases.
+    assert max(counts.values()) > 1.5 * min(counts.values())
+    assert all(operation.errors == {} for operation in figures.operations)
+    assert figures.pauses > 10
+    assert figures.pause_actual_s / figures.pauses >= LEAST_PAUSES_S[name]
+    ledger = workload.iterations[0].records.ledger
+    endings = {ending.name: ending.steady for line in ledger for ending in line.endings}
+    assert sum(endings.values()) == (counts["purchase"] if name == "dvd-store" else 0)
+
+
+def test_users_whom_the_database_refuses_make_a_failed_run_with_the_output_kept(
+    loadstone: LoadstoneRunner, tmp_path: Path
+) -> None:
+    done = loadstone("run", "order-entry", "--sessions", "20", "--set", "postgresql.max_connections=12", *WINDOW)
+    assert done.returncode != 0
+    assert "order-entry ended with code 1" in done.stdout + done.stderr
+    assert "too many clients" in done.stdout + done.stderr
+    assert (newest(tmp_path) / "runs" / "order-entry-1" / OUTPUT).is_file()
+
+
 COMPILATIONS = 2
 
 

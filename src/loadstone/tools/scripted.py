@@ -36,9 +36,24 @@ CHECK_FILE = "check_rows.sql"
 FIND_PSQL = FIND_PGBENCH.replace("exec pgbench", "exec psql")
 FRACTION_FACTOR = 10_000
 """Weight of a share of 1 where shares are fractions."""
-CONNECT_S = 0.1
-"""Time that is left to each client for its connection: 27 ms on a busy host."""
-PRINT_START = "date '+started %s.%N'"
+CONNECT_TIMEOUT_S = 300
+"""Longest time for all clients to connect and to write the first block of the log."""
+MARGIN_S = 1
+"""Time that is played beyond the steady state."""
+PLAY = f"""PATH="$(ls -d {PG_PROGRAMS} 2>/dev/null | tail -n 1):$PATH"
+log=$1 seconds=$2
+shift 2
+date '+started %s.%N'
+pgbench "$@" &
+pgbench=$!
+while kill -0 $pgbench 2>/dev/null && ! [ -s "$(ls "$log".* 2>/dev/null | head -n 1)" ]; do sleep 0.2; done
+while [ $seconds -gt 0 ] && kill -0 $pgbench 2>/dev/null; do sleep 1; seconds=$((seconds - 1)); done
+kill -ALRM $pgbench 2>/dev/null
+wait $pgbench || exit $?
+"""
+"""Ends pgbench as its own timer does, but counts from the first block of its log. The timer counts the connecting of the
+clients, which takes seconds where the server is emulated.
+"""
 START = re.compile(r"^started (\d+\.\d+)$", re.MULTILINE)
 US_PER_MS, US_PER_S = 1000, 1_000_000
 
@@ -121,24 +136,17 @@ def build_playing(
     task: ToolTask, protocol: str, scripts: Sequence[Script], variables: Mapping[str, int], query: str = ""
 ) -> list[str]:
     """Returns the command that prints when it starts, plays all clients, and prints the answer to a query if any."""
-    files = [f"--file={task.folder / script.file}@{script.weight}" for script in scripts]
+    log, seconds = str(task.folder / PGBENCH_LOG), math.ceil(task.lead_s + task.steady_s + MARGIN_S)
     options = [
         *("--no-vacuum", f"--client={task.clients}", f"--jobs={min(task.clients, task.threads)}"),
-        *(f"--time={compute_playing_s(task)}", f"--protocol={protocol}"),
-        *("--log", f"--log-prefix={task.folder / PGBENCH_LOG}"),
+        *(f"--time={seconds + CONNECT_TIMEOUT_S}", f"--protocol={protocol}"),
+        *("--log", f"--log-prefix={log}"),
         *(f"--define={name}={value}" for name, value in variables.items()),
-        *files,
+        *(f"--file={task.folder / script.file}@{script.weight}" for script in scripts),
     ]
-    commands = [shlex.join(["sh", "-c", FIND_PGBENCH, "pgbench", *_server(task), *options, PG_DATABASE])]
-    if query:
-        asking = ["psql", "-X", "-q", "-A", "-t", *_server(task), "-c", query, PG_DATABASE]
-        commands.append(shlex.join(["sh", "-c", FIND_PSQL, *asking]))
-    return ["sh", "-c", " && ".join([PRINT_START, *commands])]
-
-
-def compute_playing_s(task: ToolTask) -> int:
-    """Returns for how many seconds pgbench plays. It counts the time to connect, which is before the warm-up here."""
-    return math.ceil(task.lead_s + task.steady_s + CONNECT_S * task.clients)
+    asking = shlex.join(["psql", "-X", "-q", "-A", "-t", *_server(task), "-c", query, PG_DATABASE])
+    text = f"{PLAY}{asking}\n" if query else PLAY
+    return ["sh", "-c", text, "pgbench", log, str(seconds), *_server(task), *options, PG_DATABASE]
 
 
 def _server(task: ToolTask) -> list[str]:
@@ -155,7 +163,7 @@ def read_executions(folder: Path) -> dict[int, list[Execution]]:
             end_s = int(epoch_s) + int(epoch_us) / US_PER_S
             executions[int(client)].append(Execution(int(client), int(number), int(script), end_s, time_us))
     if not executions:
-        raise ToolOutputError(f"no transaction in {PGBENCH_LOG}")
+        raise ToolOutputError(f"no transaction in {PGBENCH_LOG}: the clients took too long to connect")
     for client_number, own in executions.items():
         own.sort(key=lambda execution: execution.number)
         if [execution.number for execution in own] != list(range(1, len(own) + 1)):

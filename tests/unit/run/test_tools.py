@@ -114,8 +114,8 @@ def test_a_mix_has_its_operations_its_pauses_and_their_endings_in_the_record(tmp
     assert (by_name["look"].requests, by_name["look"].good) == (6, 6)
     assert (by_name["buy"].requests, by_name["buy"].good, by_name["buy"].tolerable, by_name["buy"].fail) == (3, 1, 1, 1)
     assert [second.answered for second in figures.seconds] == [2, 6]
-    assert figures.pauses.count == 2
-    assert figures.pauses.actual_s == pytest.approx(0.6)
+    assert figures.pauses == 2
+    assert figures.pause_actual_s == pytest.approx(0.6)
     assert [(row.operation, row.ending, row.steady, row.whole) for row in list_ending_rows(records.ledger)] == [
         ("buy", "bought", 2, 9),
         ("buy", "rolled_back", 0, 1),
