@@ -51,8 +51,8 @@ while [ $seconds -gt 0 ] && kill -0 $pgbench 2>/dev/null; do sleep 1; seconds=$(
 kill -ALRM $pgbench 2>/dev/null
 wait $pgbench || exit $?
 """
-"""Ends pgbench as its own timer does, but counts from the first block of its log. The timer counts the connecting of the
-clients, which takes seconds where the server is emulated.
+"""Ends pgbench as its own timer does, but counts from the first block of its log. That timer counts the connecting of
+the clients, which takes seconds where the server is emulated.
 """
 START = re.compile(r"^started (\d+\.\d+)$", re.MULTILINE)
 US_PER_MS, US_PER_S = 1000, 1_000_000
