@@ -178,6 +178,7 @@ def write_study_reports(path: Path) -> None:
     """Writes the reports of a study and of its runs."""
     from loadstone.report.study import write_run_reports, write_study_report
 
+    warn("Writes the reports of the study and of its runs.")
     write_run_reports(path)
     write_study_report(path)
 

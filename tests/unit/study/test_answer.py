@@ -6,7 +6,9 @@ import pytest
 
 from loadstone.judge.outage import Outage
 from loadstone.model.errors import UsageError
+from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 from loadstone.model.records.manifest import StudiedWorkload
+from loadstone.model.records.verdict import Verdict
 from loadstone.page.blocks import Table
 from loadstone.study.failure import Failure, Ledgers
 from loadstone.study.kinds.answer.answer import NO_PEAK, TableAnswer
@@ -64,6 +66,39 @@ def test_every_cell_of_the_table_has_a_figure_or_a_reason() -> None:
     common = answer.common_load
     assert common is not None and 0.8 * 230 <= common <= 0.8 * 250
     assert {run.request.load for run in runs if run.request.search.endswith(("-equal", "-failure"))} == {common}
+
+
+def play_in_short_runs(request: RunRequest) -> RunSummary:
+    """The same host, but a pair that serves 50 sessions, and runs of 5 s with too few operations below 60 sessions."""
+    steady_s = float(str(request.settings.get("profile.steady_s", 5.0)))
+    figure, limit = request.load * steady_s, 300.0
+    is_enough = figure >= limit
+    outcome = Outcome.KEPT if is_enough else Outcome.BROKEN
+    enough = Check(CheckId.ENOUGH, "operations", figure, limit, Bound.AT_LEAST, "", Weight.INVALID, outcome, "")
+    is_held = request.settings["platform"] != "pair" or request.load <= 50
+    run = play(request) if is_held else replace(play(request), verdict=Verdict.FAIL)
+    verdict = run.verdict if is_enough else Verdict.INVALID
+    return replace(run, verdict=verdict, checks=(enough,), windows_unix_s=((0.0, steady_s),))
+
+
+def test_a_setup_whose_small_loads_are_not_judged_bounds_the_common_load_and_lengthens_its_runs() -> None:
+    answer, runs = carry_out(ask("native", "pair"), play_in_short_runs)
+    assert answer.searches["pair"].peak is None
+    common = answer.common_load
+    assert common is not None and common < 0.8 * 80, "the pair fails at fewer than 80"
+    equal = [run for run in runs if run.request.search.endswith("-equal")]
+    assert {run.request.load for run in equal} == {common}
+    assert all(run.verdict is Verdict.PASS for run in equal)
+    assert {float(str(run.request.settings["profile.steady_s"])) for run in equal} <= set(range(6, 12))
+
+
+def test_a_setup_that_holds_nothing_at_all_does_not_lower_the_common_load() -> None:
+    def play_without_pair(request: RunRequest) -> RunSummary:
+        is_pair = request.settings["platform"] == "pair"
+        return replace(play(request), verdict=Verdict.FAIL) if is_pair else play(request)
+
+    answer, _ = carry_out(ask("native", "vm", "pair"), play_without_pair)
+    assert answer.common_load is not None and answer.common_load >= 0.8 * 450
 
 
 def test_figures_are_those_of_the_run_that_they_are_about() -> None:

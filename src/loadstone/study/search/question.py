@@ -46,6 +46,11 @@ class Search(SearchSpec):
         """The verified load; None before there is one."""
         return SearchState(self, runs).peak
 
+    def find_unjudged_bound(self, runs: Sequence[RunSummary]) -> float | None:
+        """The lowest failing load, where no load passes and smaller ones have too few operations; else None."""
+        state = SearchState(self, runs)
+        return state.lowest_failing if state.largest_passing is None and state.floor is not None else None
+
     def estimate_left(self, runs: Sequence[RunSummary]) -> int:
         """About how many runs are left: the halvings of the bracket, its confirmation and the verification."""
         state = SearchState(self, runs)

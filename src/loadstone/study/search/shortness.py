@@ -31,6 +31,20 @@ def compute_needed_steady_s(runs: Iterable[RunSummary]) -> int | None:
     return min(lengths, default=None)
 
 
+def compute_steady_s_for(load: float, runs: Iterable[RunSummary]) -> int:
+    """Returns the shortest steady state, in seconds, that has operations enough at a load, by runs at other loads.
+
+    0 where no run says so.
+    """
+    lengths = [
+        _needed_s(check, run) * run.request.load / load
+        for run in runs
+        for check in run.checks
+        if check.id is CheckId.ENOUGH and run.windows_unix_s and run.request.load
+    ]
+    return math.ceil(min(lengths, default=0.0))
+
+
 def advise_steady(runs: Iterable[RunSummary]) -> str:
     """Returns the option that makes runs long enough."""
     needed_s = compute_needed_steady_s(runs)

@@ -12,6 +12,7 @@ from loadstone.study.question import find_first_missing, format_key, list_missin
 from loadstone.study.search.answer import SearchAnswer
 from loadstone.study.search.question import Search
 from loadstone.study.search.section import make_search
+from loadstone.study.search.shortness import compute_steady_s_for
 from loadstone.study.search.spec import SEEDS_APART
 from loadstone.study.summary import FAULT_METRIC, Purpose, RunRequest, RunSummary
 
@@ -73,16 +74,22 @@ class HostAnswer:
         return [search for name, search in self.list_searches().items() if not find_obstacle(name, runs)]
 
     def find_common_load(self, runs: Sequence[RunSummary]) -> float | None:
-        """The load of all setups; None before a peak is known."""
-        peaks = [search.find_peak(search.select(runs)) for search in self.list_searches().values()]
+        """The load of all setups; None before a peak is known. A setup without a peak bounds it where it may sustain
+        loads that are too small to be judged.
+        """
+        searched = [(search, search.select(runs)) for search in self.list_searches().values()]
+        peaks = [search.find_peak(own) for search, own in searched]
         known = [peak for peak in peaks if peak]
-        return self.model.round_load(COMMON_SHARE * min(known)) if known else None
+        bounds = [search.find_unjudged_bound(own) for search, own in searched]
+        return self.model.round_load(COMMON_SHARE * min([*known, *filter(None, bounds)])) if known else None
 
     def _planned(self, runs: Sequence[RunSummary]) -> list[RunRequest]:
         load = self.find_common_load(runs)
         if load is None:
             return []
-        equal = [self._request(search.prefix, load, EQUAL, 1, {}) for search in self._open_searches(runs)]
+        needed_s = compute_steady_s_for(load, runs)
+        longer: RunSettings = {"profile.steady_s": float(needed_s)} if needed_s > self.steady_s else {}
+        equal = [self._request(search.prefix, load, EQUAL, 1, longer) for search in self._open_searches(runs)]
         return [*equal, *self._failures(load, runs)]
 
     def _failures(self, load: float, runs: Sequence[RunSummary]) -> Iterator[RunRequest]:
