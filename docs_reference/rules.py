@@ -76,6 +76,7 @@ RULES: Mapping[CheckId, Rule] = {
     CheckId.DRIVER_ERRORS: Rule("errors of the driver", "errors", MOST, "0", INVALID, OURS),
     CheckId.ERRORS: Rule("operations in error", "%", MOST, "`limits.errors_pct`", FAIL, DECLARED),
     CheckId.PERCENTILE: Rule("a percentile of response times", "s", MOST, "`percentiles_s`", FAIL, DECLARED),
+    CheckId.MEAN: Rule("mean response time of an operation", "s", MOST, "`mean_s`", FAIL, DECLARED),
     CheckId.THROUGHPUT: Rule(
         "operations per second", "operations/s", LEAST, "`limits.throughput_per_s`", FAIL, DECLARED
     ),

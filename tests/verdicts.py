@@ -13,6 +13,7 @@ BUSY_HOST = frozenset(
     {
         *(DRIVER_CHECKS - {CheckId.DRIVER_ERRORS}),
         *(CheckId.GOOD_SHARE, CheckId.TOLERABLE_SHARE, CheckId.GOOD_SHARE_EACH, CheckId.PERCENTILE),
+        CheckId.MEAN,
         *(CheckId.WEIGHTED_PERCENTILE, CheckId.THROUGHPUT, CheckId.ACCEPTED_LATE, CheckId.LEAD),
         *(CheckId.PAUSE_DEVIATION, CheckId.CYCLE_TIME, CheckId.SESSION_CYCLE, CheckId.NET_DEVIATION),
         *(CheckId.FOREIGN_CPU, CheckId.FOREIGN_CPU_SAID, CheckId.HOST_BUSY, CheckId.WINDOWS_APART),

@@ -4,6 +4,7 @@ import asyncio
 import imaplib
 import json
 import shutil
+import smtplib
 import socket
 import time
 import urllib.error
@@ -25,7 +26,7 @@ from loadstone.services import reference
 from loadstone.services.registry import get_service_kind, list_service_kinds
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.running import Running
-from loadstone.testbed.start import build_site_on, start_service
+from loadstone.testbed.start import StartedService, build_site_on, start_service
 from tests.contract.shared_services import SharedServices, first_reading, held_testbed
 
 pytestmark = pytest.mark.integration
@@ -35,22 +36,28 @@ MESSAGE = b"From: a@loadstone.example\r\nSubject: a word\r\n\r\n" + b"line of te
 
 
 @pytest.fixture(scope="module", params=list(list_service_kinds(ServiceRole.MAIL)))
-def mail(
+def mail_server(
     request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Endpoint]:
+) -> Iterator[StartedService]:
     """A mail store of each kind, up; each test has users of its own, whose folders are empty."""
     if request.param == "dovecot":
         assert shutil.which("dovecot", path="/usr/sbin:/usr/bin"), "scripts/system-packages dovecot installs it"
     stack, logs = AsyncExitStack(), tmp_path_factory.mktemp("mail")
 
-    async def start() -> Endpoint:
+    async def start() -> StartedService:
         running = Running(await stack.enter_async_context(held_testbed(logs)))
         machine = await running.base.start_machine("mail", MachineSpec(), (PUBLIC,))
         kind = get_service_kind(ServiceRole.MAIL, request.param)
-        return (await start_service(running, machine, kind, build_site_on(machine))).http
+        return await start_service(running, machine, kind, build_site_on(machine))
 
     yield runner.run(start())
     runner.run(stack.aclose())
+
+
+@pytest.fixture
+def mail(mail_server: StartedService) -> Endpoint:
+    """Where it answers over IMAP."""
+    return mail_server.http
 
 
 def client(mail: Endpoint, user: str) -> imaplib.IMAP4:
@@ -133,6 +140,27 @@ def test_two_sessions_of_a_user_hear_of_each_other(mail: Endpoint) -> None:
     assert numbers(one.search(None, "ALL")) == [1]
     one.logout()
     other.logout()
+
+
+def test_delivered_mail_is_there_for_each_recipient_as_it_was_sent(mail: Endpoint, mail_server: StartedService) -> None:
+    assert mail_server.delivery is not None
+    at, dotted = mail_server.delivery.endpoint, MESSAGE + b".\r\n..two dots\r\n"
+    with smtplib.LMTP(at.host, at.port) as sender:
+        for message in (dotted, MESSAGE):
+            to = ["user7@loadstone.example", "user8@loadstone.example"]
+            assert sender.sendmail("user9@loadstone.example", to, message) == {}
+        with pytest.raises(smtplib.SMTPResponseException) as refused:
+            sender.rcpt("user7@loadstone.example")  # without a sender
+            sender.data(MESSAGE)
+        assert refused.value.smtp_code >= 500
+    for name in ("user7", "user8"):
+        user = client(mail, name)
+        assert user.select("INBOX") == ("OK", [b"2"])
+        assert numbers(user.search(None, "UNSEEN")) == [1, 2]
+        first, second = (user.fetch(number, "BODY[]")[1][0][1] for number in ("1", "2"))
+        assert first.endswith(dotted) and second.endswith(MESSAGE)
+        assert first.startswith(b"Return-Path: <user9@loadstone.example>\r\n")
+        user.logout()
 
 
 @pytest.fixture(scope="module", params=["file", *list_service_kinds(ServiceRole.DATABASE)])

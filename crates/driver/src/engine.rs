@@ -206,6 +206,9 @@ async fn populate(jobs: &[Arc<Job>], plan: &Plan) -> Result<()> {
         let (Some(mail), Load::Population { sessions, .. }) = (&job.mail, &job.part.load) else { continue };
         let ours = (0..u64::from(*sessions)).filter(|&id| plan.member.plays(id, plan.threads));
         let address = |id: u64| job.servers[job.server_of(id)].destination(Scheme::Http).map(|to| (id, to.address(id)));
+        let mut users = vec![Vec::new(); job.servers.len()];
+        ours.clone().for_each(|id| users[job.server_of(id)].push(id));
+        mail.note_users(users);
         mail::populate::populate(mail, ours.filter_map(address)).await?;
     }
     Ok(())

@@ -113,6 +113,12 @@ impl Job {
             let Compiled { name, scheme, .. } = operation;
             anyhow::ensure!(job.uses(*scheme), "operation {name} needs {scheme:?}, but the target has none");
         }
+        let sends = job.mail.as_ref().is_some_and(|mail| mail.sends());
+        anyhow::ensure!(
+            !sends || job.servers.iter().all(|server| server.delivery.is_some()),
+            "{} sends mail, but the target accepts none",
+            job.part.workload.name
+        );
         job.note_epoch(0); // until the clock starts
         job.visit_ns = mean_visit_ns(&job.rules(), job.seed, &|operation, values| job.line_ns(operation, values));
         Ok(job)

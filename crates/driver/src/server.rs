@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use loadstone_schedule::plan::{Addresses, Endpoint, Protocol, Scheme, Target};
+use loadstone_schedule::plan::{Addresses, DeliveryProtocol, Endpoint, Protocol, Scheme, Target};
 use rustls::pki_types::ServerName;
 use rustls::ClientConfig;
 
@@ -19,6 +19,8 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct Server {
     http: Option<Destination>,
     https: Option<Destination>,
+    /// Where it accepts mail.
+    pub delivery: Option<(SocketAddr, DeliveryProtocol)>,
     /// Without a session memory: connections made with it make a full handshake.
     pub tls: Option<Arc<ClientConfig>>,
 }
@@ -39,7 +41,11 @@ impl Server {
         let (http, https) = (side(&target.http, Scheme::Http)?, side(&target.https, Scheme::Https)?);
         let config = || tls::shared_config(&target.trust, target.identity.as_ref(), protocol);
         let tls = https.as_ref().map(|_| config()).transpose()?;
-        Ok(Server { http, https, tls: tls.map(Arc::new) })
+        let delivery = target.delivery.as_ref().map(|delivery| {
+            let to = Destination::resolve(&delivery.endpoint, Scheme::Http, target.addresses)?;
+            anyhow::Ok((to.address(0), delivery.protocol))
+        });
+        Ok(Server { http, https, delivery: delivery.transpose()?, tls: tls.map(Arc::new) })
     }
 
     /// Where its plain or its secure side is; none when it has none.

@@ -32,6 +32,7 @@ pub mod webserver;
 #[cfg(not(feature = "all-roles"))]
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -112,7 +113,7 @@ enum Command {
         #[arg(long)]
         file: PathBuf,
     },
-    /// Serve mail by IMAP4rev1, messages on disk
+    /// Serve mail by IMAP4rev1, and accept it by LMTP, messages on disk
     Mail {
         #[command(flatten)]
         common: Common,
@@ -122,6 +123,9 @@ enum Command {
         /// Every user's password
         #[arg(long, default_value = "loadstone")]
         password: String,
+        /// Address that accepts mail by LMTP (RFC 2033); port 0 takes a free port. Default: none is accepted
+        #[arg(long)]
+        listen_lmtp: Option<SocketAddr>,
         #[command(flatten)]
         faults: mail::Faults,
     },
@@ -212,11 +216,16 @@ fn dispatch(command: Command) -> Result<()> {
                 Ok(())
             })
         }
-        Command::Mail { common, folder, password, faults } => {
+        Command::Mail { common, folder, password, listen_lmtp, faults } => {
             let store = Arc::new(mail::store::Store::new(&folder)?);
             run(&common, async {
                 let listener = front::listen(common.listen)?;
-                ready(Some(listener.local_addr()?), None, None)?;
+                let delivery = listen_lmtp.map(front::listen).transpose()?;
+                let address = delivery.as_ref().map(tokio::net::TcpListener::local_addr).transpose()?;
+                serving::mail_ready(listener.local_addr()?, address)?;
+                if let Some(delivery) = delivery {
+                    tokio::spawn(mail::lmtp::serve(delivery, store.clone(), faults));
+                }
                 mail::serve(listener, store, password.into(), faults).await;
                 Ok(())
             })

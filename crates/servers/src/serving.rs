@@ -97,6 +97,17 @@ pub fn ready(http: Option<SocketAddr>, https: Option<SocketAddr>, authority: Opt
     Ok(out.flush()?)
 }
 
+/// Says the same of a mail server: where it answers, and where it accepts mail.
+pub fn mail_ready(imap: SocketAddr, lmtp: Option<SocketAddr>) -> Result<()> {
+    let mut line = serde_json::json!({ "event": "ready", "http": imap.to_string(), "https": null, "authority": null });
+    if let Some(lmtp) = lmtp {
+        line["lmtp"] = lmtp.to_string().into();
+    }
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")?;
+    Ok(out.flush()?)
+}
+
 /// Runs a role with these options, until it ends or is told to.
 pub fn run(common: &Common, role: impl Future<Output = Result<()>>) -> Result<()> {
     run_until(common.until_stdin_ends, common.threads.max(1), role)

@@ -306,8 +306,9 @@ def _mixes(workload: Workload) -> Table:
     table = Table("operation", title="Stationary shares by mix, %")
     for mix in by_mix:
         table.add_column(f"{workload.name}:{mix}" if mix else workload.name, justify="right")
-    for name in workload.operations:
-        table.add_row(name, *(f"{100 * mix.operations[name]:.2f}" for mix in by_mix.values()))
+    for name in (*workload.operations, *workload.left_out):
+        shares = (mix.operations.get(name) for mix in by_mix.values())
+        table.add_row(name, *("" if share is None else f"{100 * share:.2f}" for share in shares))
     return table
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from loadstone.judge.check import DECLARED, check_at_least, check_at_most
-from loadstone.model.figures import Blame, Criteria, Distribution, IterationFigures, PercentileLimit
+from loadstone.model.figures import Blame, Criteria, Distribution, IterationFigures, MeanLimit, PercentileLimit
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 
 
@@ -15,6 +15,8 @@ def check_own_limits(criteria: Criteria, figures: IterationFigures) -> Iterator[
         yield _errors(limits.errors_pct, figures)
     for limit in limits.percentiles:
         yield _percentile(limit, figures)
+    for mean in limits.means:
+        yield _mean(mean, figures)
     if limits.throughput_per_s is not None:
         rate = figures.throughput_per_s or 0.0
         yield check_at_least(CheckId.THROUGHPUT, rate, limits.throughput_per_s, "operations/s", Weight.FAIL, DECLARED)
@@ -45,6 +47,15 @@ def _percentile(limit: PercentileLimit, figures: IterationFigures) -> Check:
         detail = f"the largest of {times.count} times: too few to know the percentile"
         return check_at_most(CheckId.PERCENTILE, largest, limit.most_s, "s", Weight.INVALID, DECLARED, detail, title)
     return check_at_most(CheckId.PERCENTILE, known, limit.most_s, "s", Weight.FAIL, DECLARED, "", title)
+
+
+def _mean(limit: MeanLimit, figures: IterationFigures) -> Check:
+    """A mean without a sample is not known."""
+    mean_s, title = _times(limit.operation, figures).mean_s, f"mean of {limit.operation}"
+    if mean_s is None:
+        check = check_at_most(CheckId.MEAN, 0.0, limit.most_s, "s", Weight.INVALID, DECLARED, "no sample", title)
+        return replace(check, outcome=Outcome.BROKEN)
+    return check_at_most(CheckId.MEAN, mean_s, limit.most_s, "s", Weight.FAIL, DECLARED, "", title)
 
 
 def _times(operation: str, figures: IterationFigures) -> Distribution:

@@ -193,6 +193,11 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "Too much load, or (invalid) too few operations for so high a percentile.",
         "p99.9 needs thousands of operations: use a longer profile. Otherwise reduce the load.",
     ),
+    CheckId.MEAN: Remedy(
+        "Your own limit for the mean response time of an operation (`mean_s`). The run is invalid without a sample.",
+        "Too much load, or a few very slow operations.",
+        "Compare the mean with the percentiles of the operation. Reduce the load if all of them are high.",
+    ),
     CheckId.THROUGHPUT: Remedy(
         "Your own limit for correct operations per second (`throughput_per_s`).",
         "The system does not sustain the load, or the declared sessions cannot make so much load.",

@@ -310,6 +310,14 @@ class PercentileLimit:
 
 
 @dataclass(frozen=True)
+class MeanLimit:
+    """The largest mean response time of an operation."""
+
+    operation: str
+    most_s: float
+
+
+@dataclass(frozen=True)
 class OwnLimits:
     """Limits that a workload declares in addition."""
 
@@ -317,6 +325,7 @@ class OwnLimits:
     """Largest share of operations that end in an error, in percent; None if none may."""
     percentiles: tuple[PercentileLimit, ...] = ()
     throughput_per_s: float | None = None
+    means: tuple[MeanLimit, ...] = ()
 
 
 @dataclass(frozen=True)

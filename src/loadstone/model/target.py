@@ -92,6 +92,30 @@ class Identity:
         return cls(str(certificate.absolute()), str((key or certificate).absolute()))
 
 
+class DeliveryProtocol(StrEnum):
+    """How mail is handed to a server."""
+
+    LMTP = "lmtp"
+    """RFC 2033: a reply for each recipient."""
+    SMTP = "smtp"
+    """RFC 5321: one reply for all of them."""
+
+
+USUAL_PORTS = {"http": 80, "https": 443, DeliveryProtocol.LMTP: 24, DeliveryProtocol.SMTP: 25}
+"""Ports of addresses that name none."""
+
+
+@dataclass(frozen=True)
+class MailDelivery:
+    """Where a server accepts mail."""
+
+    protocol: DeliveryProtocol
+    endpoint: Endpoint
+
+    def __str__(self) -> str:
+        return f"{self.protocol}://{self.endpoint}"
+
+
 @dataclass(frozen=True)
 class Target:
     """A system under test as the driver sees it."""
@@ -106,6 +130,8 @@ class Target:
     addresses: Addresses = Addresses.ALL
     source_addresses: int | None = None
     """Addresses that users of a server on this host come from; None for one, or for more where ports would run out."""
+    delivery: MailDelivery | None = None
+    """Where it accepts mail; None for a system that accepts none."""
 
     @property
     def is_local(self) -> bool:
@@ -115,7 +141,7 @@ class Target:
 
     @classmethod
     def parse(cls, urls: list[str], authority_pem: str | None = None, verify: bool = True) -> "Target":
-        """Reads one or two URLs; their schemes say which side is which. Raises UsageError."""
+        """Reads one or more URLs; their schemes say which side is which. Raises UsageError."""
         sides: dict[str, Endpoint] = {}
         for url in urls:
             scheme, endpoint = _side(url)
@@ -124,7 +150,13 @@ class Target:
                     f"There are two targets for {scheme}. Use at most one http:// and one https:// address."
                 )
             sides[scheme] = endpoint
-        return cls(sides.get("http"), sides.get("https"), authority_pem, verify)
+        deliveries = [MailDelivery(known, sides[known]) for known in DeliveryProtocol if known in sides]
+        if len(deliveries) > 1:
+            raise UsageError("Mail has two targets. Use either an lmtp:// or an smtp:// address.")
+        if deliveries and "http" not in sides:
+            raise UsageError(f"{deliveries[0]} accepts mail only. Add the server's IMAP address, as http://HOST:PORT.")
+        delivery = deliveries[0] if deliveries else None
+        return cls(sides.get("http"), sides.get("https"), authority_pem, verify, delivery=delivery)
 
 
 @dataclass(frozen=True)
@@ -156,7 +188,7 @@ def _side(url: str) -> tuple[str, Endpoint]:
         raise UsageError(
             f"`{url}` is not a valid target: {error}. Use http://HOST:PORT or https://HOST:PORT."
         ) from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in USUAL_PORTS or not parts.hostname:
         raise UsageError(f"`{url}` is not a valid target. Use http://HOST:PORT or https://HOST:PORT.")
     if parts.path not in ("", "/") or parts.query:
         raise UsageError(f"`{url}` has a path, but the workload declares the paths. Remove it from the target.")
@@ -170,7 +202,7 @@ def _side(url: str) -> tuple[str, Endpoint]:
     except ValueError:
         raise UsageError(f"`{url}` has no valid port. Ports go from 1 to 65535.") from None
     host = f"[{parts.hostname}]" if ":" in parts.hostname else _ascii_name(parts.hostname)
-    return parts.scheme, Endpoint(host, port or (443 if parts.scheme == "https" else 80))
+    return parts.scheme, Endpoint(host, port or USUAL_PORTS[parts.scheme])
 
 
 def without_credentials(url: str) -> str:

@@ -10,6 +10,7 @@ from loadstone.model.figures import (
     LAG_SHARE,
     CountLimit,
     Criteria,
+    MeanLimit,
     OwnLimits,
     PercentileLimit,
 )
@@ -119,7 +120,9 @@ def _own_limits(workload: Workload) -> OwnLimits:
         for name, limits in each
         for key, most_s in limits.items()
     )
-    return OwnLimits(workload.limits.errors_pct, percentiles, workload.limits.throughput_per_s)
+    timed = ((name, operation.mean_s) for name, operation in workload.operations.items())
+    means = tuple(MeanLimit(name, most_s) for name, most_s in timed if most_s is not None)
+    return OwnLimits(workload.limits.errors_pct, percentiles, workload.limits.throughput_per_s, means)
 
 
 def _limits_s(workload: Workload) -> dict[str, float]:

@@ -185,14 +185,13 @@ def _announce(spec: RunSpec, drivers: Sequence[RoundDriver], iteration: int) -> 
 
 
 def _placeholders(spec: RunSpec) -> tuple[Target, ...]:
-    """Stands for what is not up yet while plans are checked: the reference server has both sides, a station one."""
+    """Stands for what is not up yet while plans are checked: our systems have all sides, a station one."""
     if isinstance(spec.system, Target):
         return (spec.system,)
     if spec.clock is Clock.VIRTUAL:
         return ()
-    return (
-        Target.parse(["http://localhost:1"] + ["https://localhost:1"] * isinstance(spec.system, Reference | Tiles)),
-    )
+    more = ["https://localhost:1", "lmtp://localhost:1"] if isinstance(spec.system, Reference | Tiles) else []
+    return (Target.parse(["http://localhost:1", *more]),)
 
 
 def find_faulty_machine(deployment: Deployment) -> PlannedMachine | None:

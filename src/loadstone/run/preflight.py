@@ -93,7 +93,8 @@ async def check_target(target: Target, workloads: Sequence[Workload]) -> tuple[s
         return ()
     request = _first_request(workloads)
     first = request if protocols == {"http1"} else ""  # what else is spoken, drivers alone speak
-    sides = ((target.http, None), (target.https, _context(target) if target.https else None))
+    delivery = target.delivery.endpoint if target.delivery else None
+    sides = ((target.http, None), (target.https, _context(target) if target.https else None), (delivery, None))
     await asyncio.gather(*(_check_side(side, context, first) for side, context in sides if side is not None))
     protocol = "http2" if "http2" in protocols else "http1"
     return (*_proxies(target), *await _look_by_driver(target, protocol, request))

@@ -34,6 +34,8 @@ class Site:
     tuning: Tuning = Tuning.DEFAULT
     tls_port: int = 0
     """0 for a service without TLS."""
+    delivery_port: int = 0
+    """0 for a service that accepts no mail."""
     certificates: str = ""
     """Folder with `server.pem` and `server-key.pem`; empty for a service that needs none."""
     names: tuple[str, ...] = ("localhost",)
@@ -108,6 +110,8 @@ class ServiceKind:
     """Of stores: whether fronts mount a folder of its machine instead of asking it over HTTP."""
     has_tls: bool = False
     """Whether it listens for TLS too."""
+    delivery_port: int | None = None
+    """Of mail servers: where it accepts mail by LMTP on a machine of its own."""
     memory_mib: int = 0
     """Least memory of a machine of its own."""
     mechanisms: Mapping[Mechanism, Mapping[str, str]] = field(default_factory=dict)

@@ -24,6 +24,8 @@ class ServerReady:
     https: Endpoint | None
     authority_pem: str | None
     """Certificate of the authority that signed the server's."""
+    lmtp: Endpoint | None = None
+    """Where a mail server accepts mail."""
 
 
 def build_plain_command(role: str, listen: str, threads: int, *options: str) -> list[str]:
@@ -73,7 +75,8 @@ def read_ready(line: str) -> ServerReady:
         ready = json.loads(line)
         if ready["event"] != "ready":
             raise ValueError
-        sides = {key: Endpoint.parse(ready[key]) if ready[key] else None for key in ("http", "https")}
+        addresses = {"http": ready["http"], "https": ready["https"], "lmtp": ready.get("lmtp")}
+        sides = {key: Endpoint.parse(address) if address else None for key, address in addresses.items()}
     except (ValueError, KeyError, TypeError):
         raise ServiceError(f"The reference server reported `{line.strip()}` instead of its address.") from None
-    return ServerReady(sides["http"], sides["https"], ready.get("authority"))
+    return ServerReady(sides["http"], sides["https"], ready.get("authority"), sides["lmtp"])

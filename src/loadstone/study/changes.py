@@ -211,7 +211,9 @@ def change_target_urls(spec: RunSpec, urls: tuple[str, ...]) -> RunSpec:
         raise UsageError("`target` applies to external systems, but this study measures a station.")
     target = spec.system if isinstance(spec.system, Target) else Target(None, None)
     sides = Target.parse(list(urls))
-    return replace(spec, system=replace(target, http=sides.http, https=sides.https), clock=Clock.REAL)
+    return replace(
+        spec, system=replace(target, http=sides.http, https=sides.https, delivery=sides.delivery), clock=Clock.REAL
+    )
 
 
 def change_target(field: str, spec: RunSpec, value: Any) -> RunSpec:

@@ -11,7 +11,7 @@ from loadstone.host.process import Readiness
 from loadstone.measure.status import StatusMeter
 from loadstone.model.errors import ServiceError
 from loadstone.model.role import ProcessRole
-from loadstone.model.target import Endpoint, Target
+from loadstone.model.target import DeliveryProtocol, Endpoint, MailDelivery, Target
 from loadstone.platforms.contract import Machine, MachineNetwork, Service
 from loadstone.services import reference
 from loadstone.testbed.context import TestbedContext
@@ -79,7 +79,10 @@ class Running:
 async def build_target(machine: MachineNetwork, ready: reference.ServerReady) -> Target:
     """Returns the address at which the driver reaches a server that is ready."""
     sides = [None if side is None else await machine.find_endpoint(side.port) for side in (ready.http, ready.https)]
-    return Target(sides[0], sides[1], ready.authority_pem)
+    delivery = None
+    if ready.lmtp is not None:
+        delivery = MailDelivery(DeliveryProtocol.LMTP, await machine.find_endpoint(ready.lmtp.port))
+    return Target(sides[0], sides[1], ready.authority_pem, delivery=delivery)
 
 
 async def wait_until_done(

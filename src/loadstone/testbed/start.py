@@ -12,7 +12,7 @@ from loadstone.measure.status import StatusMeter
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.program_settings import write_settings_of_programs
 from loadstone.model.role import ProcessRole
-from loadstone.model.target import Endpoint, Target
+from loadstone.model.target import DeliveryProtocol, Endpoint, MailDelivery, Target
 from loadstone.platforms.contract import Machine, MachineFiles, ProgramHost
 from loadstone.services import reference
 from loadstone.services.kind import Program, ServiceKind, Site, get_local_address
@@ -47,11 +47,13 @@ class StartedService:
     """Where the driver reaches it; of mail, databases and caches too, in their own protocol."""
     https: Endpoint | None = None
     authority_pem: str | None = None
+    delivery: MailDelivery | None = None
+    """Where the driver hands mail to it."""
 
     @property
     def target(self) -> Target:
         """Where the driver reaches it, with the certificate to trust."""
-        return Target(self.http, self.https, self.authority_pem)
+        return Target(self.http, self.https, self.authority_pem, delivery=self.delivery)
 
     async def find_address(self, machine: Machine) -> str:
         """Returns where a machine reaches it, as its kind writes addresses. Raises PlatformError where none does."""
@@ -93,6 +95,8 @@ async def start_service(
         return replace(started, authority_pem=authority_pem) if authority_pem else started
     if kind.has_tls:
         site = replace(site, tls_port=await machine.choose_port(TLS_PORT))
+    if kind.delivery_port is not None:
+        site = replace(site, delivery_port=await machine.choose_port(kind.delivery_port))
     site = replace(site, port=await machine.choose_port(kind.port))
     if machine.listen == TESTBED_LOOPBACK and not is_free(
         site.port
@@ -104,7 +108,11 @@ async def start_service(
     if kind.counts:
         await _start_statistics(running, machine, kind, site.port)
     https = await machine.find_endpoint(site.tls_port) if kind.has_tls else None
-    return StartedService(kind, machine, site.port, await machine.find_endpoint(site.port), https, authority_pem)
+    delivery = None
+    if site.delivery_port:
+        delivery = MailDelivery(DeliveryProtocol.LMTP, await machine.find_endpoint(site.delivery_port))
+    http = await machine.find_endpoint(site.port)
+    return StartedService(kind, machine, site.port, http, https, authority_pem, delivery)
 
 
 async def _certified(machine: MachineFiles, names: Sequence[str]) -> tuple[str, str]:
@@ -123,7 +131,9 @@ async def _start_on_free_port(
     ready = await _ready(running, machine, ProcessRole(name), program.command)
     target = await build_target(machine, ready)
     assert ready.http is not None and target.http is not None
-    return StartedService(kind, machine, ready.http.port, target.http, target.https, target.authority_pem)
+    return StartedService(
+        kind, machine, ready.http.port, target.http, target.https, target.authority_pem, target.delivery
+    )
 
 
 async def _start_on_port(

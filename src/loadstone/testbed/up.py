@@ -188,7 +188,9 @@ async def simulate_testbed(layout: Station) -> AsyncIterator[Testbed]:
 async def use_external(target: Target) -> AsyncIterator[Testbed]:
     """A system someone else set up."""
     sides = [f"{scheme}://{side}" for scheme, side in (("http", target.http), ("https", target.https)) if side]
-    ports = tuple(side.port for side in (target.http, target.https) if side and is_here(side.host))
+    delivery = target.delivery.endpoint if target.delivery else None
+    sides += [str(target.delivery)] if target.delivery else []
+    ports = tuple(side.port for side in (target.http, target.https, delivery) if side and is_here(side.host))
     yield Testbed(
         (target,),
         f"{' and '.join(sides)}, managed elsewhere",

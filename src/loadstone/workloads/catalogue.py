@@ -129,7 +129,17 @@ def load(name: str) -> Workload:
     if mix and mix not in workload.mixes:
         known = suggest(mix, set(workload.mixes)) if workload.mixes else "It has one mix only."
         raise UsageError(f"`{path}` has no mix `{mix}`. {known}")
-    return workload.with_mix(mix) if mix else workload
+    played = workload.with_mix(mix) if mix else workload
+    return played.without_operations(_list_foreign_operations(workload, played))
+
+
+def _list_foreign_operations(workload: Workload, played: Workload) -> set[str]:
+    """Operations of a workload that only other mixes than the played one perform; none of those of a tool."""
+    if workload.tool is not None:
+        return set()
+    mixes = [workload, *map(workload.with_mix, workload.mixes)]
+    performed = {state.operation for mixed in mixes for state in mixed.list_states().values()}
+    return performed - {state.operation for state in played.list_states().values()}
 
 
 def load_with_users(name: str) -> Workload:

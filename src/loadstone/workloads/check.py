@@ -33,6 +33,7 @@ def check(workload: Workload, document: Document) -> None:
     for each in (workload, *map(workload.with_mix, workload.mixes)):
         if each.mix is not None:
             check_mix(each, document)
+    _check_performed(workload, document)
     if workload.limits is not None and workload.limits.good_s > workload.limits.tolerable_s:
         document.note_problem(("limits", "good_s"), "is above tolerable_s", "Tolerable includes good; swap them.")
     _check_pacing(workload, document)
@@ -41,6 +42,17 @@ def check(workload: Workload, document: Document) -> None:
     _check_rules(workload, document)
     _check_data(workload, document)
     _check_tool(workload, document)
+
+
+def _check_performed(workload: Workload, document: Document) -> None:
+    """Each operation belongs to one mix at least."""
+    if workload.tool is not None or workload.mix is None:
+        return
+    mixes = (workload, *map(workload.with_mix, workload.mixes))
+    performed = {state.operation for mixed in mixes for state in mixed.list_states().values()}
+    for name in workload.operations:
+        if name not in performed:
+            document.note_problem(("operations", name), "is never performed", "Name it in a mix, or remove it.")
 
 
 def _check_tool(workload: Workload, document: Document) -> None:

@@ -20,10 +20,6 @@ def check_mix(workload: Workload, document: Document) -> None:
         if name not in mix.states and name not in all_operations:
             document.note_problem(_place_of(workload, name), f"unknown state `{name}`", suggest(name, known | {END}))
         _check_state(workload, document, name, state, all_operations, values)
-    performed = {state.operation for state in states.values()}
-    for name in workload.operations if workload.tool is None else ():
-        if name not in performed:
-            document.note_problem(("operations", name), "is never performed", "Name it in the mix, or remove it.")
     {MixKind.MATRIX: _check_matrix, MixKind.FLAT: _check_flat, MixKind.SEQUENCE: _check_sequence}[mix.kind](
         workload, document
     )

@@ -6,12 +6,19 @@ import pytest
 
 from loadstone.judge.rules import apply_rules
 from loadstone.judge.verdict import choose_headline
-from loadstone.model.figures import NOTHING, Distribution, OwnLimits, PercentileLimit
+from loadstone.model.figures import NOTHING, Distribution, MeanLimit, OwnLimits, PercentileLimit
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 from loadstone.report.sections.headline import explain_unknown
 from tests.records import iteration, operation, small_criteria
 
-OURS = (CheckId.ERRORS, CheckId.PERCENTILE, CheckId.THROUGHPUT, CheckId.VALIDATION_ERRORS, CheckId.UNANSWERED)
+OURS = (
+    CheckId.ERRORS,
+    CheckId.PERCENTILE,
+    CheckId.MEAN,
+    CheckId.THROUGHPUT,
+    CheckId.VALIDATION_ERRORS,
+    CheckId.UNANSWERED,
+)
 
 
 def held(own: OwnLimits, *, requests: int = 1000, **changes: object) -> dict[str, Check]:
@@ -52,6 +59,20 @@ def test_few_times_that_all_keep_a_limit_are_enough() -> None:
     times = Distribution(50, 0.1, {99.0: 0.2, 100.0: 0.5})
     check = held(OwnLimits(percentiles=(PercentileLimit("page", 99.0, 0.6),)), response=times)["p99 of page"]
     assert check.outcome is Outcome.KEPT
+
+
+@pytest.mark.parametrize(
+    ("mean_s", "outcome", "weight"),
+    [
+        (0.5, Outcome.KEPT, Weight.FAIL),
+        (0.51, Outcome.BROKEN, Weight.FAIL),
+        (None, Outcome.BROKEN, Weight.INVALID),
+    ],
+)
+def test_a_mean_keeps_its_limit_or_breaks_it(mean_s: float | None, outcome: Outcome, weight: Weight) -> None:
+    times = Distribution(1000, mean_s, {})
+    check = held(OwnLimits(means=(MeanLimit("page", 0.5),)), response=times)["mean of page"]
+    assert (check.outcome, check.weight) == (outcome, weight)
 
 
 def test_throughput_is_what_was_answered_a_second() -> None:

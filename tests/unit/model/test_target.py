@@ -50,6 +50,19 @@ def test_a_target_has_the_usual_port_of_its_scheme() -> None:
     assert (target.http, target.https) == (Endpoint("[::1]", 80), Endpoint("a", 443))
 
 
+def test_a_mail_server_accepts_mail_at_an_address_of_its_own() -> None:
+    target = Target.parse(["http://a:143", "lmtp://a"])
+    assert (target.http, str(target.delivery)) == (Endpoint("a", 143), "lmtp://a:24")
+    assert str(Target.parse(["smtp://b:2525", "http://a:143"]).delivery) == "smtp://b:2525"
+    assert Target.parse(["http://a:143"]).delivery is None
+
+
+@pytest.mark.parametrize("urls", [["lmtp://a"], ["http://a", "lmtp://a", "smtp://a"], ["http://a", "smtp://a/path"]])
+def test_addresses_that_accept_mail_need_one_that_is_read_from(urls: list[str]) -> None:
+    with pytest.raises(UsageError):
+        Target.parse(urls)
+
+
 def test_a_name_with_other_letters_is_sent_by_punycode() -> None:
     assert Target.parse(["https://Bücher.example:8443"]).https == Endpoint("xn--bcher-kva.example", 8443)
 

@@ -55,6 +55,19 @@ def test_a_target_without_the_needed_side_is_refused() -> None:
         planned("banking", Target(Endpoint("127.0.0.1", 80), None))
 
 
+def test_only_a_workload_that_sends_mail_is_told_where_a_server_accepts_it() -> None:
+    mail = Target.parse(["http://127.0.0.1:143", "lmtp://127.0.0.1:24"])
+    delivery = {"protocol": "lmtp", "endpoint": {"host": "127.0.0.1", "port": 24}}
+    heavy, plain = planned("mail:heavy", mail), planned("mail", mail)
+    jsonschema.validate(heavy, PLAN_SCHEMA)
+    assert heavy["parts"][0]["targets"][0]["delivery"] == delivery
+    assert "delivery" not in plain["parts"][0]["targets"][0]
+    assert [one["path"] for one in heavy["parts"][0]["workload"]["operations"]][-1] == "SEND 3.08"
+    assert len(plain["parts"][0]["workload"]["operations"]) == 12
+    with pytest.raises(UsageError, match="sends mail"):
+        planned("mail:heavy", Target.parse(["http://127.0.0.1:143"]))
+
+
 @pytest.mark.parametrize("text", ["localhost", "ftp://x", "http://", "http://x/path", "http://x:99999"])
 def test_what_is_no_target_is_refused(text: str) -> None:
     with pytest.raises(UsageError):

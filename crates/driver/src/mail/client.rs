@@ -6,7 +6,7 @@ use loadstone_record::counts::ConnectionStats;
 use loadstone_record::Fault;
 use loadstone_schedule::plan::Scheme;
 
-use super::user::ImapUser;
+use super::user::{Addresses, ImapUser};
 use super::workload::{Delivery, MailWorkload};
 use crate::client::progress::Progress;
 use crate::shared::Shared;
@@ -45,10 +45,12 @@ impl MailClient {
         let destination = shared.job.servers[self.server].destination(Scheme::Http);
         let address =
             destination.map(|to| to.address(0)).ok_or_else(|| Failure::new(Fault::Driver, "there is no server"))?;
+        let delivery_side = shared.job.servers[self.server].delivery;
+        let addresses = Addresses { imap: address, delivery: delivery_side, server: self.server };
         let had = self.user.is_connected();
         let delivery = Delivery::default();
         shared.recorder.borrow_mut().request(shared.now());
-        let done = self.user.perform(&self.workload, self.workload.verbs[operation], address, &delivery).await;
+        let done = self.user.perform(&self.workload, self.workload.verbs[operation], addresses, &delivery).await;
         let now_ns = shared.now();
         let change = ConnectionStats { connections: delivery.connections.get(), ..ConnectionStats::default() };
         shared.recorder.borrow_mut().connections(now_ns, change);

@@ -3,6 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use super::incoming::{Arrivals, IncomingMail};
 
 /// Flags as bits.
 pub const SEEN: u8 = 1;
@@ -18,11 +21,13 @@ pub struct ExpectedMessage {
     pub text: Option<(u64, u64)>,
     /// None where they are not known.
     pub flags: Option<u8>,
+    /// Whether another user sent it, so that its text is among those that were sent.
+    pub is_from_others: bool,
 }
 
 impl ExpectedMessage {
     pub fn sent(bytes: u64, digest: u64, flags: u8) -> Self {
-        ExpectedMessage { uid: None, text: Some((bytes, digest)), flags: Some(flags) }
+        ExpectedMessage { uid: None, text: Some((bytes, digest)), flags: Some(flags), is_from_others: false }
     }
 }
 
@@ -41,6 +46,10 @@ pub struct Folder {
     pub validity: Option<u32>,
     pub messages: Vec<ExpectedMessage>,
     pub trust: Trust,
+    /// Mail that others send to it; none where nobody does.
+    pub incoming: Option<Arc<IncomingMail>>,
+    /// How many of the messages that others sent are among `messages` or were: at least, and at most.
+    pub noticed: (u64, u64),
 }
 
 /// A user's mailboxes.
@@ -55,8 +64,14 @@ pub struct MailboxModel {
 impl MailboxModel {
     /// A user whose folders are known to be empty.
     pub fn new(user: String, folders: &[String]) -> Self {
-        let folder =
-            |name: &String| Folder { name: name.clone(), validity: None, messages: Vec::new(), trust: Trust::Sure };
+        let folder = |name: &String| Folder {
+            name: name.clone(),
+            validity: None,
+            messages: Vec::new(),
+            trust: Trust::Sure,
+            incoming: None,
+            noticed: (0, 0),
+        };
         MailboxModel { user, folders: folders.iter().map(folder).collect(), serial: 1 }
     }
 }
@@ -76,6 +91,12 @@ impl Folder {
         Some(numbers.map(|(number, _)| number).collect())
     }
 
+    /// The oldest message of others that nobody has read.
+    pub fn first_new(&self) -> Option<u32> {
+        let is_new = |held: &ExpectedMessage| held.is_from_others && held.flags.is_some_and(|flags| flags & SEEN == 0);
+        self.messages.iter().position(is_new).map(|at| at as u32 + 1)
+    }
+
     /// Sets or removes a flag of messages; returns those that are known to change by it. A server need not answer for
     /// the others (RFC 3501, section 6.4.6: STORE returns the updated value).
     pub fn set_flag(&mut self, range: RangeInclusive<u32>, bit: u8, is_set: bool) -> BTreeSet<u32> {
@@ -90,14 +111,28 @@ impl Folder {
         changed
     }
 
-    /// The server says that so many messages are there when it is selected.
-    pub fn selected(&mut self, exists: u32, validity: Option<u32>, next: Option<u32>) -> Result<(), String> {
+    /// Messages that others sent to it so far.
+    pub fn arrivals(&self) -> Arrivals {
+        self.incoming.as_ref().map_or(Arrivals::default(), |incoming| incoming.arrivals())
+    }
+
+    /// The server says that so many messages are there when it is selected, `before` which others had sent so many.
+    pub fn selected(
+        &mut self,
+        exists: u32,
+        validity: Option<u32>,
+        next: Option<u32>,
+        before: Arrivals,
+    ) -> Result<(), String> {
         if self.trust == Trust::Lost {
-            self.messages = vec![ExpectedMessage { uid: None, text: None, flags: None }; exists as usize];
+            let unknown = ExpectedMessage { uid: None, text: None, flags: None, is_from_others: false };
+            self.messages = vec![unknown; exists as usize];
             (self.validity, self.trust) = (validity, Trust::Sure);
+            self.noticed = (before.acknowledged, self.arrivals().started);
             return Ok(());
         }
-        self.counted(exists)?;
+        self.counted_after(exists, before)?;
+        self.admit(exists);
         if self.validity.is_some() && self.validity != validity {
             let before = self.validity.unwrap_or(0);
             return Err(self.lost(format!("its UIDs are no longer valid: {validity:?} instead of {before}")));
@@ -112,13 +147,45 @@ impl Folder {
         }
     }
 
-    /// The server says that so many messages are there.
+    /// The server says that so many messages are there. Others may have sent some that it did not tell of before.
     pub fn counted(&mut self, exists: u32) -> Result<(), String> {
-        if self.trust == Trust::Sure && exists != self.count() {
-            let count = self.count();
-            return Err(self.lost(format!("{exists} messages, {count} must be there")));
+        self.counted_after(exists, Arrivals::default())
+    }
+
+    /// The same of a server that had to tell of all messages that it acknowledged `before`.
+    pub fn counted_after(&mut self, exists: u32, before: Arrivals) -> Result<(), String> {
+        let (least, most) = (before.acknowledged.saturating_sub(self.noticed.1), self.most_unnoticed());
+        let arrived = u64::from(exists).checked_sub(u64::from(self.count()));
+        if self.trust == Trust::Lost || arrived.is_some_and(|count| (least..=most).contains(&count)) {
+            return Ok(());
         }
-        Ok(())
+        let count = u64::from(self.count());
+        let due = match (count + least, count + most) {
+            (least, most) if least == most => format!("{least}"),
+            (least, most) => format!("{least} to {most}"),
+        };
+        Err(self.lost(format!("{exists} messages, {due} must be there")))
+    }
+
+    /// Messages that others sent and that may be there beyond those that are known, at most.
+    fn most_unnoticed(&self) -> u64 {
+        self.arrivals().started.saturating_sub(self.noticed.0)
+    }
+
+    /// Whether message `number`, of which the server has not told yet, may be there.
+    pub fn may_have(&self, number: u32) -> bool {
+        u64::from(number) <= u64::from(self.count()) + self.most_unnoticed()
+    }
+
+    /// Takes messages beyond the known ones, as the server told of, for those that others sent: nobody has read them.
+    pub fn admit(&mut self, exists: u32) {
+        if self.incoming.is_none() || self.trust == Trust::Lost || exists <= self.count() {
+            return;
+        }
+        let arrived = u64::from(exists - self.count());
+        let new = ExpectedMessage { uid: None, text: None, flags: Some(0), is_from_others: true };
+        self.messages.resize(exists as usize, new);
+        self.noticed = (self.noticed.0 + arrived, self.noticed.1 + arrived);
     }
 
     /// The server says what a message's UID is: it never changes, and follows those before.
@@ -167,6 +234,23 @@ impl Folder {
         }
     }
 
+    /// Whether the text of a message is to be compared with what other users sent: it was not given before.
+    pub fn is_due_as_sent(&self, number: u32) -> bool {
+        let held = &self.messages[number as usize - 1];
+        self.incoming.is_some() && held.is_from_others && held.text.is_none()
+    }
+
+    /// The server gives the text of a message as another user sent it, without what servers add; none where that is not
+    /// to be found.
+    pub fn told_sent_text(&mut self, number: u32, sent: Option<(u64, u64)>) -> Result<(), String> {
+        let incoming = self.incoming.as_ref();
+        let is_known = |(bytes, digest)| incoming.is_some_and(|incoming| incoming.has_sent(bytes, digest));
+        match !self.is_due_as_sent(number) || sent.is_some_and(is_known) {
+            true => Ok(()),
+            false => Err(self.lost(format!("message {number} is not as it was sent"))),
+        }
+    }
+
     /// The server says that a message is gone: only those marked as deleted may be.
     pub fn expunged(&mut self, number: u32) -> Result<(), String> {
         let held = self.messages.get(number as usize - 1);
@@ -208,8 +292,52 @@ mod tests {
         let mut folder = folder();
         assert_eq!(folder.counted(2), Err("INBOX: 2 messages, 3 must be there".into()));
         assert_eq!(folder.counted(2), Ok(()));
-        assert_eq!(folder.selected(2, Some(1), Some(9)), Ok(()));
+        assert_eq!(folder.selected(2, Some(1), Some(9), Arrivals::default()), Ok(()));
         assert_eq!((folder.count(), folder.counted(3).is_err()), (2, true));
+    }
+
+    #[test]
+    fn mail_of_others_may_arrive_when_it_was_sent_and_must_be_there_once_acknowledged() {
+        let mut folder = folder();
+        let incoming = Arc::new(IncomingMail::default());
+        folder.incoming = Some(incoming.clone());
+        assert!(folder.clone().counted(4).is_err_and(|why| why.ends_with("4 messages, 3 must be there")));
+        incoming.start(600, 21);
+        incoming.start(700, 22);
+        incoming.acknowledge();
+        let before = folder.arrivals();
+        assert_eq!((before.acknowledged, before.started), (1, 2));
+        assert_eq!(folder.counted(3), Ok(()), "it was not told of any yet");
+        assert!(folder.clone().selected(3, None, None, before).is_err_and(|why| why.contains("4 to 5 must be there")));
+        assert!(folder.clone().selected(6, None, None, before).is_err());
+        assert_eq!(folder.selected(4, None, None, before), Ok(()));
+        assert_eq!((folder.count(), folder.numbers(|flags| flags & SEEN == 0)), (4, Some(vec![1, 3, 4])));
+        assert!(folder.may_have(5) && !folder.may_have(6));
+        incoming.acknowledge();
+        let before = folder.arrivals();
+        assert!(folder.clone().counted_after(4, before).is_err_and(|why| why.ends_with("4 messages, 5 must be there")));
+        assert_eq!(folder.counted_after(5, before), Ok(()));
+        folder.admit(5);
+        assert!(folder.clone().counted(6).is_err() && folder.clone().told_sent_text(5, Some((700, 21))).is_err());
+        assert!(folder.clone().told_sent_text(5, None).is_err());
+        assert_eq!(folder.told_sent_text(5, Some((700, 22))), Ok(()));
+        assert_eq!(folder.told_sent_text(1, None), Ok(()), "it is the user's own");
+    }
+
+    #[test]
+    fn a_refused_message_must_not_be_there_and_one_in_doubt_may() {
+        let mut folder = folder();
+        let incoming = Arc::new(IncomingMail::default());
+        folder.incoming = Some(incoming.clone());
+        incoming.start(600, 21);
+        incoming.refuse();
+        assert!(folder.clone().counted(4).is_err());
+        incoming.start(600, 22);
+        folder.trust = Trust::Lost;
+        assert_eq!(folder.selected(3, None, None, folder.arrivals()), Ok(()));
+        // Whether the three hold the one in doubt is not known: it may come later.
+        assert_eq!((folder.noticed, folder.counted(4)), ((0, 1), Ok(())));
+        assert!(folder.counted(5).is_err());
     }
 
     #[test]
@@ -219,7 +347,7 @@ mod tests {
         assert!(folder.clone().told_uid(2, 8).is_err());
         assert!(folder.clone().told_uid(1, 7).is_err());
         assert!(folder.clone().told_uid(3, 6).is_err());
-        assert!(folder.clone().selected(3, Some(1), Some(7)).is_err());
+        assert!(folder.clone().selected(3, Some(1), Some(7), Arrivals::default()).is_err());
         assert_eq!((folder.told_uid(1, 2), folder.told_uid(3, 8)), (Ok(()), Ok(())));
     }
 

@@ -1,6 +1,7 @@
 //! One mail user: performs commands on its mailboxes, keeps the model, and holds every answer against it.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use imap_codec::imap_types::fetch::MessageDataItem;
 use imap_codec::imap_types::flag::{Flag, FlagFetch};
@@ -9,11 +10,14 @@ use imap_codec::imap_types::response::{Code, Data, Response, Status};
 use imap_codec::imap_types::status::StatusDataItem;
 use loadstone_record::Fault;
 use loadstone_schedule::ledger::hash_words;
+use loadstone_schedule::plan::DeliveryProtocol;
 use loadstone_schedule::rng::{Purpose, Stream};
 
+use super::incoming::{Arrivals, IncomingMail};
 use super::link::Link;
 use super::mailbox::{ExpectedMessage, Folder, MailboxModel, Trust, DELETED, FLAGGED, SEEN};
 use super::message;
+use super::smtp::{Envelope, SmtpLink};
 use super::workload::{Delivery, MailWorkload, Verb};
 use crate::transport::Failure;
 
@@ -23,8 +27,19 @@ const INBOX_SHARE: f64 = 0.7;
 /// A word of SEARCH, and the flags it finds.
 type Searched = (&'static str, fn(u8) -> bool);
 
+/// Where a user's server answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Addresses {
+    pub imap: SocketAddr,
+    /// Where it accepts mail.
+    pub delivery: Option<(SocketAddr, DeliveryProtocol)>,
+    /// Its number.
+    pub server: usize,
+}
+
 /// One mail user.
 pub struct ImapUser {
+    session: u64,
     model: MailboxModel,
     link: Option<Link>,
     selected: Option<usize>,
@@ -38,6 +53,7 @@ impl ImapUser {
     /// The user of a session, with its mailboxes as they were filled; not connected.
     pub fn new(workload: &MailWorkload, session: u64) -> Self {
         ImapUser {
+            session,
             model: workload.model(session),
             link: None,
             selected: None,
@@ -66,18 +82,21 @@ impl ImapUser {
         &mut self,
         workload: &MailWorkload,
         verb: Verb,
-        address: SocketAddr,
+        addresses: Addresses,
         delivery: &Delivery,
     ) -> Result<(), Failure> {
         if verb == Verb::Login {
             self.close();
-            self.link = Some(Link::open(address).await?);
+            self.link = Some(Link::open(addresses.imap).await?);
             delivery.connections.set(1);
         }
         let before = self.link.as_ref().map_or(0, |link| link.received);
-        let done = self.carry_out(workload, verb).await;
+        let done = match verb {
+            Verb::Send(hundredths) => self.send(workload, hundredths, addresses, delivery).await,
+            verb => self.carry_out(workload, verb).await,
+        };
         let received = self.link.as_ref().map_or(0, |link| link.received);
-        delivery.bytes.set(received.saturating_sub(before));
+        delivery.bytes.set(delivery.bytes.get() + received.saturating_sub(before));
         done?;
         self.touched = None;
         if verb == Verb::Logout {
@@ -102,6 +121,7 @@ impl ImapUser {
             Verb::Store => self.store(workload).await,
             Verb::Copy => self.copy().await,
             Verb::Expunge => self.expunge().await,
+            Verb::Send(_) => Err(Failure::new(Fault::Driver, "mail is sent on a connection of its own")),
         }
     }
 
@@ -131,8 +151,13 @@ impl ImapUser {
         })
         .await?;
         match (exists, self.selected) {
-            // An append to the selected mailbox is counted by who sent it.
-            (Some(count), Some(at)) if self.touched != Some(at) => self.model.folders[at].counted(count).map_err(wrong),
+            // An append to the selected mailbox is counted by who sent it. Where others send to, nobody appends.
+            (Some(count), Some(at)) if self.touched != Some(at) || self.model.folders[at].incoming.is_some() => {
+                let folder = &mut self.model.folders[at];
+                folder.counted(count).map_err(wrong)?;
+                folder.admit(count);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -158,6 +183,7 @@ impl ImapUser {
         let link = self.link.as_mut().ok_or_else(|| Failure::new(Fault::Driver, "the mix sends this before LOGIN"))?;
         let (mut exists, mut validity, mut next) = (None, None, None);
         let words = format!("SELECT {}", self.model.folders[at].name);
+        let before = self.model.folders[at].arrivals();
         link.command(&words, None, |response| {
             match response {
                 Response::Data(Data::Exists(count)) => exists = Some(*count),
@@ -172,7 +198,7 @@ impl ImapUser {
         })
         .await?;
         let exists = exists.ok_or_else(|| wrong("SELECT does not say how many messages there are".to_owned()))?;
-        self.model.folders[at].selected(exists, validity, next).map_err(wrong)?;
+        self.model.folders[at].selected(exists, validity, next, before).map_err(wrong)?;
         self.selected = Some(at);
         Ok(())
     }
@@ -181,6 +207,9 @@ impl ImapUser {
         let at = self.stream.below(self.model.folders.len() as u64) as usize;
         let words = format!("STATUS {} (MESSAGES UNSEEN)", self.model.folders[at].name);
         let (mut messages, mut unseen) = (None, None);
+        // A server need not look for new messages in the mailbox that is selected.
+        let is_selected = self.selected == Some(at);
+        let before = if is_selected { Arrivals::default() } else { self.model.folders[at].arrivals() };
         self.ask(&words, None, |_, data| {
             let Data::Status { items, .. } = data else { return Ok(()) };
             for item in items.iter() {
@@ -198,7 +227,9 @@ impl ImapUser {
             return Err(wrong(format!("{}: STATUS lacks what was asked for", folder.name)));
         };
         let expected = folder.numbers(|flags| flags & SEEN == 0).map(|numbers| numbers.len() as u32);
-        folder.counted(messages).map_err(wrong)?;
+        folder.counted_after(messages, before).map_err(wrong)?;
+        // Nobody has read those that others sent meanwhile.
+        let expected = expected.map(|count| count + messages.saturating_sub(folder.count()));
         match expected {
             Some(expected) if expected != unseen => {
                 folder.trust = Trust::Lost;
@@ -216,6 +247,7 @@ impl ImapUser {
             ("DELETED", |flags| flags & DELETED != 0),
         ];
         let (word, fits) = kinds[self.stream.below(kinds.len() as u64) as usize];
+        let (known, expected) = (self.opened()?.count(), self.opened()?.numbers(fits));
         let mut found = None;
         self.ask(&format!("SEARCH {word}"), None, |_, data| {
             if let Data::Search(numbers, ..) = data {
@@ -228,13 +260,15 @@ impl ImapUser {
         .await?;
         let folder = self.opened()?;
         let found = found.ok_or_else(|| wrong(format!("{}: SEARCH found not even nothing", folder.name)))?;
-        match folder.numbers(fits) {
-            Some(expected) if expected != found => {
+        // Messages that others sent meanwhile may be found.
+        let (found, new): (Vec<u32>, Vec<u32>) = found.into_iter().partition(|&number| number <= known);
+        match expected {
+            Some(expected) if expected != found || !new.iter().all(|&number| folder.may_have(number)) => {
                 folder.trust = Trust::Lost;
                 let (name, count) = (&folder.name, expected.len());
                 Err(wrong(format!(
                     "{name}: SEARCH {word} finds {} messages, {count} others must be found",
-                    found.len()
+                    found.len() + new.len()
                 )))
             }
             _ => Ok(()),
@@ -243,6 +277,7 @@ impl ImapUser {
 
     async fn fetch(&mut self) -> Result<(), Failure> {
         let Some(number) = self.some_message()? else { return self.plain("NOOP").await };
+        let number = self.opened()?.first_new().unwrap_or(number);
         let mut is_whole = false;
         self.ask(&format!("FETCH {number} (UID FLAGS RFC822.SIZE BODY[])"), None, |folder, data| {
             let Data::Fetch { seq, items } = data else { return Ok(()) };
@@ -265,7 +300,7 @@ impl ImapUser {
     }
 
     async fn append(&mut self, workload: &MailWorkload) -> Result<(), Failure> {
-        let at = self.stream.below(self.model.folders.len() as u64) as usize;
+        let at = self.draw_own_folder();
         let bytes = workload.draw_size(&mut self.stream);
         self.touched = Some(at);
         let mut draft = std::mem::take(&mut self.draft);
@@ -311,7 +346,7 @@ impl ImapUser {
 
     async fn copy(&mut self) -> Result<(), Failure> {
         let Some(number) = self.some_message()? else { return self.plain("NOOP").await };
-        let to = self.stream.below(self.model.folders.len() as u64) as usize;
+        let to = self.draw_own_folder();
         let copy = ExpectedMessage { uid: None, ..self.opened()?.messages[number as usize - 1].clone() };
         self.touched = Some(to);
         let words = format!("COPY {number} {}", self.model.folders[to].name);
@@ -335,6 +370,57 @@ impl ImapUser {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Sends a message to some users; each acknowledgment is noted for its recipient, who must find the message.
+    async fn send(
+        &mut self,
+        workload: &MailWorkload,
+        hundredths: u32,
+        addresses: Addresses,
+        delivery: &Delivery,
+    ) -> Result<(), Failure> {
+        let Some((address, protocol)) = addresses.delivery else {
+            return Err(Failure::new(Fault::Driver, "there is no server that accepts mail"));
+        };
+        let recipients = workload.draw_recipients(hundredths, addresses.server, self.session, &mut self.stream);
+        let bytes = workload.draw_size(&mut self.stream);
+        let incoming: Vec<Arc<IncomingMail>> = recipients.iter().map(|&session| workload.incoming(session)).collect();
+        let to: Vec<String> = recipients.iter().map(|&session| message::address_of(&workload.user(session))).collect();
+        let mut draft = std::mem::take(&mut self.draft);
+        let digest = message::write_to(&self.model.user, &to, self.model.serial, bytes, &mut draft);
+        self.model.serial += 1;
+        let from = message::address_of(&self.model.user);
+        let envelope = Envelope { from: &from, to: &to, text: &draft };
+        let length = draft.len() as u64;
+        let start = || incoming.iter().for_each(|recipient| recipient.start(length, digest));
+        let mut link = SmtpLink::open(address, protocol).await?;
+        delivery.connections.set(delivery.connections.get() + 1);
+        let sent = link.send(&envelope, start).await;
+        self.draft = draft;
+        delivery.bytes.set(delivery.bytes.get() + link.received);
+        let mut refused = None;
+        for (recipient, receipt) in incoming.iter().zip(sent?) {
+            match receipt {
+                Ok(()) => recipient.acknowledge(),
+                Err(failure) => {
+                    if failure.fault == Fault::Status {
+                        recipient.refuse();
+                    }
+                    refused.get_or_insert(failure);
+                }
+            }
+        }
+        match refused {
+            Some(failure) => Err(failure),
+            None => link.quit().await,
+        }
+    }
+
+    /// A folder to which nobody else sends.
+    fn draw_own_folder(&mut self) -> usize {
+        let shared = usize::from(self.model.folders[0].incoming.is_some());
+        shared + self.stream.below((self.model.folders.len() - shared) as u64) as usize
     }
 
     fn opened(&mut self) -> Result<&mut Folder, Failure> {
@@ -373,6 +459,10 @@ fn hear_item(folder: &mut Folder, number: u32, item: &MessageDataItem<'_>, may: 
         MessageDataItem::BodyExt { section: None, data, .. } => {
             let Some(text) = &data.0 else { return Err(format!("{}: message {number} is NIL", folder.name)) };
             let text = text.as_ref();
+            if folder.is_due_as_sent(number) {
+                let sent = message::without_trace(text).map(|sent| (sent.len() as u64, hash_words(sent)));
+                folder.told_sent_text(number, sent)?;
+            }
             folder.told_text(number, text.len() as u64, hash_words(text))?;
             if !message::is_whole(text) {
                 return Err(format!("{}: message {number} is not as it was sent", folder.name));

@@ -22,7 +22,7 @@ pub use session::{
     Connections, Distribution, Edge, Mailboxes, MessageSize, Mix, Pacing, PacingKind, Pause, Protocol, Row, State,
     Workload,
 };
-pub use target::{Addresses, Endpoint, Identity, Target, Trust};
+pub use target::{Addresses, DeliveryProtocol, Endpoint, Identity, MailDelivery, Target, Trust};
 pub use value::{Generator, GeneratorKind, Scope, TimeForm, UniqueForm};
 
 /// Version of this schema. A driver refuses any other.

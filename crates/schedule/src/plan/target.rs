@@ -16,6 +16,27 @@ pub struct Target {
     /// Which addresses of a name take load.
     #[serde(default)]
     pub addresses: Addresses,
+    /// Where mail is delivered, for a workload that sends some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<MailDelivery>,
+}
+
+/// Where a server accepts mail.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MailDelivery {
+    pub protocol: DeliveryProtocol,
+    pub endpoint: Endpoint,
+}
+
+/// How mail is handed to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryProtocol {
+    /// RFC 2033: a reply for each recipient.
+    Lmtp,
+    /// RFC 5321: one reply for all of them.
+    Smtp,
 }
 
 /// Files of a client's certificate, in PEM form. The driver reads them; a plan holds their paths alone.

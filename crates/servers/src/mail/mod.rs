@@ -1,8 +1,9 @@
-//! The mail role: an IMAP4rev1 server (RFC 3501) over mailboxes on disk. Commands are parsed by a library; extensions
+//! The mail role: an IMAP4rev1 server (RFC 3501) over mailboxes on disk, and in `lmtp` what accepts mail for them. Commands are parsed by a library; extensions
 //! there are none.
 
 mod faults;
 mod fetch;
+pub mod lmtp;
 mod search;
 mod session;
 pub mod store;

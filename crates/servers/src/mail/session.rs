@@ -63,7 +63,7 @@ pub struct Session {
     out: Vec<u8>,
 }
 
-static APPENDS: AtomicU64 = AtomicU64::new(0);
+pub(super) static APPENDS: AtomicU64 = AtomicU64::new(0);
 static COUNTS: AtomicU64 = AtomicU64::new(0);
 
 impl Session {
@@ -364,7 +364,7 @@ impl Session {
     }
 }
 
-fn lock(account: &Mutex<Account>) -> MutexGuard<'_, Account> {
+pub(super) fn lock(account: &Mutex<Account>) -> MutexGuard<'_, Account> {
     account.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -410,7 +410,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
 }
 

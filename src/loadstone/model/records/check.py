@@ -63,6 +63,7 @@ class CheckId(StrEnum):
     COUNT = "count"
     ERRORS = "errors"
     PERCENTILE = "percentile"
+    MEAN = "mean"
     THROUGHPUT = "throughput"
     WEIGHTED_PERCENTILE = "weighted_percentile"
     DRIVER_LAG = "driver_lag"

@@ -343,6 +343,8 @@ class Workload:
     """The tool that generates the load; None where the driver does."""
     mix_name: str = ""
     """Which of them is `mix`; empty for the usual one."""
+    left_out: dict[str, Operation] = field(default_factory=dict)
+    """Operations that the mix does not perform, but others do."""
 
     @property
     def name(self) -> str:
@@ -362,7 +364,16 @@ class Workload:
 
     def with_mix(self, name: str) -> "Workload":
         """The same with another of its mixes; raises KeyError where it has none of that name."""
-        return replace(self, mix=self.mixes[name], mix_name=name)
+        operations = {**self.operations, **self.left_out}
+        return replace(self, mix=self.mixes[name], mix_name=name, operations=operations, left_out={})
+
+    def without_operations(self, names: set[str]) -> "Workload":
+        """The same without operations that its mix does not perform."""
+        if not names:
+            return self
+        kept = {name: operation for name, operation in self.operations.items() if name not in names}
+        left_out = {name: operation for name, operation in self.operations.items() if name in names}
+        return replace(self, operations=kept, left_out=left_out)
 
     def with_published_scale(self) -> "Workload":
         """Returns the same with the data of the published test. Raises UsageError if none are declared."""

@@ -288,6 +288,7 @@ class Operation(Request):
         default=None, description="{ good_s, tolerable_s } or { good_bytes_per_s, tolerable_bytes_per_s }"
     )
     percentiles_s: Percentiles = Field(default_factory=dict, description="its own longest response times")
+    mean_s: Seconds | None = Field(default=None, description="its own largest mean response time, in seconds")
     timeout_s: Seconds = Field(default=60, description="seconds, above 0")
     endings: dict[Name, Ending] = Field(
         default_factory=dict, description="valid outcomes, each identified by the response, { name = { contains } }"

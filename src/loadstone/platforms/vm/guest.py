@@ -280,7 +280,7 @@ def keep_ports(command: list[str], first_line: str) -> list[str]:
     """The command of one of our servers with the ports that it took before in place of free ones."""
     try:
         ready = json.loads(first_line)
-        ports = {"--listen": ready["http"], "--listen-tls": ready["https"]}
+        ports = {"--listen": ready["http"], "--listen-tls": ready["https"], "--listen-lmtp": ready.get("lmtp")}
     except (ValueError, KeyError, TypeError):
         return command
     return [

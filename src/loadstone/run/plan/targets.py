@@ -24,6 +24,8 @@ SPREAD_SOURCES = 16
 """Source addresses where one has too few ports."""
 PORTS = {"http": 80, "https": 443}
 """Ports that browsers leave out of addresses."""
+SEND = "SEND"
+"""Command of mail users that sends a message."""
 SOCKET_TEXTS = ("send", "expect", "await")
 """Texts of the steps of a WebSocket that may name the target."""
 
@@ -39,9 +41,12 @@ def aim_part(compiled: Json, part: WorkloadLoad, phases: Phases) -> Json:
         for name, operation in zip(part.workload.operations, played["operations"], strict=True)
     ]
     connections = {**played["connections"], "source_addresses": count_source_addresses(part, phases)}
+    is_sender = sends_mail(part.workload)
+    if is_sender and any(target.delivery is None for target in part.targets):
+        raise UsageError(f"`{part.workload.name}` sends mail. Add --target lmtp://HOST:PORT or smtp://HOST:PORT.")
     return {
         **compiled,
-        "targets": [plan_target(target) for target in part.targets],
+        "targets": [plan_target(target, is_sender) for target in part.targets],
         "workload": {**played, "operations": operations, "connections": connections},
     }
 
@@ -75,8 +80,14 @@ def _endpoint(endpoint: Endpoint | None) -> Json | None:
     return None if endpoint is None else asdict(endpoint)
 
 
-def plan_target(target: Target) -> Json:
-    """A machine of the system as the driver reads it."""
+def sends_mail(workload: Workload) -> bool:
+    """Whether users of a workload send mail, which goes to an address of its own."""
+    verbs = (operation.path.partition(" ")[0] for operation in workload.operations.values())
+    return workload.connections.protocol == "imap" and SEND in verbs
+
+
+def plan_target(target: Target, is_sender: bool = False) -> Json:
+    """A machine of the system as the driver reads it; where it accepts mail, if a sender asks."""
     trust: Json = {"kind": "system"}
     if not target.verify:
         trust = {"kind": "anything"}
@@ -88,6 +99,7 @@ def plan_target(target: Target) -> Json:
         "trust": trust,
         "identity": None if target.identity is None else asdict(target.identity),
         "addresses": target.addresses,
+        **({"delivery": asdict(target.delivery)} if is_sender and target.delivery else {}),
     }
 
 

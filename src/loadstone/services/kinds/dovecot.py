@@ -1,4 +1,4 @@
-"""Dovecot as an ordinary process: IMAP alone, everyone has the same password, mailboxes below one folder."""
+"""Dovecot as an ordinary process: IMAP and LMTP, everyone has the same password, mailboxes below one folder."""
 
 import shlex
 from typing import Literal, Self
@@ -12,6 +12,8 @@ from loadstone.services.settings import resolve_settings
 from loadstone.services.unprivileged import NOBODY, NOT_ROOT, build_shell_command
 
 DOVECOT_CONFIGURATION = "dovecot.conf"
+DELIVERY_PORT = 1124
+"""Port for LMTP on a machine of its own."""
 DOVECOT_CLIENTS = 4096
 PASSWORD = "loadstone"
 """Everyone's; the workload's users give the same."""
@@ -66,13 +68,18 @@ def render_configuration(site: Site) -> str:
     listeners = f"  inet_listener imap {{\n    port = {site.port}\n  }}\n  inet_listener imaps {{\n    port = 0\n  }}\n"
     return (
         f"base_dir = {site.folder}/run\nstate_dir = {site.folder}/run\nlog_path = /dev/stderr\n"
-        f"protocols = imap\nlisten = {site.listen}\nssl = no\ndisable_plaintext_auth = no\n"
+        f"protocols = imap lmtp\nlisten = {site.listen}\nssl = no\ndisable_plaintext_auth = no\n"
         "default_internal_user = nobody\ndefault_internal_group = nogroup\ndefault_login_user = nobody\n"
         f"mail_location = {settings.mailbox_format}:{site.folder}/mail/%u\nfirst_valid_uid = 1\n"
         f"mail_fsync = {settings.mail_fsync}\ndefault_vsz_limit = {settings.memory_mib} M\n"
         f"mail_max_userip_connections = {DOVECOT_CLIENTS}\ndefault_client_limit = {DOVECOT_CLIENTS}\n"
         f"passdb {{\n  driver = static\n  args = password={PASSWORD}\n}}\n"
-        f"userdb {{\n  driver = static\n  args = uid={NOBODY} gid={NOBODY} home={site.folder}/mail/%u\n}}\n"
+        "userdb {\n  driver = static\n"
+        f"  args = allow_all_users=yes uid={NOBODY} gid={NOBODY} home={site.folder}/mail/%u\n}}\n"
+        # Mail for user1@loadstone.example goes to user1.
+        "auth_username_format = %Ln\npostmaster_address = postmaster@loadstone.example\nhostname = loadstone.example\n"
+        f"service lmtp {{\n  process_limit = {settings.processes}\n"
+        f"  inet_listener lmtp {{\n    port = {site.delivery_port}\n  }}\n}}\n"
         "service anvil {\n  chroot =\n}\nservice stats {\n  chroot =\n}\n"
         f"service imap {{\n  process_limit = {settings.processes}\n}}\n"
         "service imap-login {\n  chroot =\n  service_count = 0\n"
@@ -86,5 +93,6 @@ KIND = ServiceKind(
     build_program,
     1143,
     settings={DOVECOT_NAME: DOVECOT_SETTINGS},
-    needs={"/usr/lib/dovecot/imap": "dovecot-imapd"},
+    needs={"/usr/lib/dovecot/imap": "dovecot-imapd", "/usr/lib/dovecot/lmtp": "dovecot-lmtpd"},
+    delivery_port=DELIVERY_PORT,
 )
