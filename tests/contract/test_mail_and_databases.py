@@ -4,7 +4,6 @@ import asyncio
 import imaplib
 import json
 import shutil
-import smtplib
 import socket
 import time
 import urllib.error
@@ -145,14 +144,26 @@ def test_two_sessions_of_a_user_hear_of_each_other(mail: Endpoint) -> None:
 def test_delivered_mail_is_there_for_each_recipient_as_it_was_sent(mail: Endpoint, mail_server: StartedService) -> None:
     assert mail_server.delivery is not None
     at, dotted = mail_server.delivery.endpoint, MESSAGE + b".\r\n..two dots\r\n"
-    with smtplib.LMTP(at.host, at.port) as sender:
+    with socket.create_connection((at.host, at.port), timeout=60) as line, line.makefile("rb") as replies:
+
+        def tell(words: bytes) -> int:
+            line.sendall(words + b"\r\n")
+            return read_code()
+
+        def read_code() -> int:
+            while (reply := replies.readline())[3:4] == b"-":
+                pass
+            return int(reply[:3])
+
+        assert (read_code(), tell(b"LHLO test.loadstone.example")) == (220, 250)
         for message in (dotted, MESSAGE):
-            to = ["user7@loadstone.example", "user8@loadstone.example"]
-            assert sender.sendmail("user9@loadstone.example", to, message) == {}
-        with pytest.raises(smtplib.SMTPResponseException) as refused:
-            sender.rcpt("user7@loadstone.example")  # without a sender
-            sender.data(MESSAGE)
-        assert refused.value.smtp_code >= 500
+            assert tell(b"MAIL FROM:<user9@loadstone.example>") == 250
+            assert [tell(b"RCPT TO:<user%d@loadstone.example>" % number) for number in (7, 8)] == [250, 250]
+            assert tell(b"DATA") == 354
+            stuffed = b"".join(b"." * part.startswith(b".") + part for part in message.splitlines(keepends=True))
+            assert (tell(stuffed + b"."), read_code()) == (250, 250)
+        assert tell(b"RCPT TO:<user7@loadstone.example>") == 503, "there is no sender"
+        assert tell(b"QUIT") == 221
     for name in ("user7", "user8"):
         user = client(mail, name)
         assert user.select("INBOX") == ("OK", [b"2"])
