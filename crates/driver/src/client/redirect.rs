@@ -74,7 +74,7 @@ mod tests {
     fn server() -> Server {
         let side = |port| Some(Endpoint { host: "127.0.0.1".into(), port });
         let (trust, addresses) = (Trust::Anything, Addresses::All);
-        let target = Target { http: side(8080), https: side(8443), trust, identity: None, addresses };
+        let target = Target { http: side(8080), https: side(8443), trust, identity: None, addresses, delivery: None };
         Server::all(&[target], Protocol::Http1).expect("an address").remove(0)
     }
 
