@@ -43,7 +43,9 @@ class Outage:
     has_recovered: bool
     """Whether an operation that began after the fault was answered well, after the last that was affected."""
     silence_s: float | None
-    """Longest time without a good answer from the fault on; None where none came any more."""
+    """Longest time without a good answer from the fault on; None where no operation that began after it was answered
+    well.
+    """
     throughput_pct: float | None
     """Good operations a second after the outage, in percent of those before the fault; None of too few."""
     unanswered: int = 0
@@ -69,6 +71,7 @@ def compute_outage(
     later = [line for line in lines if line.end_s is None or line.end_s > fault_s]
     served = [line.end_s for line in later if _is_good(line) and line.intended_s > fault_s]
     good = sorted(line.end_s for line in later if line.end_s is not None and _is_good(line))
+    is_dead = not served and any(line.intended_s > fault_s for line in later)
     silences = _Silences.measure(before, good, (fault_s, until_s if steady_end_s is None else steady_end_s))
     spans = [(line, line.intended_s, line.end_s or until_s) for line in later if not _is_good(line)]
     if served:
@@ -86,7 +89,7 @@ def compute_outage(
         failed=sum(line.fault is not None for line in affected),
         seconds=end - begin,
         has_recovered=any(served_s is not None and served_s > end for served_s in served),
-        silence_s=silences.longest_s if good else None,
+        silence_s=silences.longest_s if good and not is_dead else None,
         throughput_pct=_throughput_pct(before, [good_s for good_s in good if good_s > end], (fault_s, end, until_s)),
         unanswered=sum(line.fault is None and line.end_s is None and until == until_s for line, _, until in spans),
         silence_before_s=silences.before_s,

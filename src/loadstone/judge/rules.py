@@ -59,7 +59,7 @@ def _all(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
 
 
 def _of_tool(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
-    """The rules of a load that a tool generates: it has no users whose mix and pauses are declared."""
+    """The rules of a load that a tool generates: it is the tool that keeps mix and pauses."""
     yield from _quality(criteria, figures)
     yield from _errors(criteria, figures)
     yield from own_limits.check_own_limits(criteria, figures)

@@ -147,7 +147,7 @@ def load_with_users(name: str) -> Workload:
     workload = load(name)
     if workload.tool is not None:
         raise UsageError(
-            f"`{name}` is a load of the tool {workload.tool.name}, which has no users. Use `loadstone run {name}`."
+            f"`{name}` is a load of the tool {workload.tool.name}, not of our driver. Use `loadstone run {name}`."
         )
     return workload
 

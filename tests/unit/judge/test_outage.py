@@ -70,6 +70,12 @@ def test_one_that_answers_nothing_any_more_is_dead_whatever_was_asked_of_it() ->
     assert not found(steady(0, 30)).has_recovered, "and where nothing was asked of it"
 
 
+def test_what_was_under_way_and_still_came_does_not_make_a_dead_service_alive() -> None:
+    outage = found([*steady(0, 30), line(29.8, 3), *[line(31 + at, 0.01, fault="connection") for at in range(29)]])
+    assert outage.silence_s is None
+    assert not outage.has_recovered
+
+
 def test_what_fails_long_after_all_was_well_has_reasons_of_its_own() -> None:
     outage = found([*steady(0, 30), line(30, 1), *steady(31, 50), line(50, 2), *steady(52, 60)])
     assert outage.affected == 1

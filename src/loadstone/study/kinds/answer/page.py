@@ -11,15 +11,16 @@ from loadstone.study.summary import RunSummary
 
 NOTE = (
     "Each setup has the same number of CPUs and a search of its own; `restart` shares that of `vm`. Figures at equal "
-    "load are means of runs at 80 % of the smallest peak. A failure is a kill of the process of the machine, or of its "
-    "active side. A cell without a figure states the reason."
+    "load are of runs at 80 % of the smallest peak. A setup without a peak lowers this load to 80 % of its lowest "
+    "failing load, where its smaller loads have too few operations to be judged. A failure is a kill of the process of "
+    "the machine, or of its active side. A cell without a figure states the reason."
 )
 
 
 def build_blocks(answer: TableAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
     """Yields the table, a picture of the peaks, and each search."""
-    columns = [Column("figure"), Column("unit", ColumnKind.TEXT)]
-    yield Table([*columns, *(Column(name, ColumnKind.TEXT) for name in answer.setups)], list(map(_row, answer.rows)))
+    columns = [Column("figure", ColumnKind.LONG), Column("unit", ColumnKind.TEXT)]
+    yield Table([*columns, *(Column(name, ColumnKind.LONG) for name in answer.setups)], list(map(_row, answer.rows)))
     bars = [
         {"name": name, "series": answer.load, "value": search.peak, "low": low, "high": high}
         for name, search in answer.searches.items()
