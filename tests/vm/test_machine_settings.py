@@ -9,6 +9,7 @@ import pytest
 
 from loadstone.model.machine import PUBLIC, SERVER
 from loadstone.platforms.registry import read_machine
+from loadstone.platforms.vm.command import GUEST_FILES
 from loadstone.platforms.vm.machine import VirtualMachine
 from loadstone.testbed.context import open_testbed
 from tests.contract.conftest import nothing_is_left  # noqa: F401
@@ -64,6 +65,17 @@ def test_a_machine_has_its_disk_its_queues_and_its_share_of_the_host(tmp_path: P
     disk = {"disk": 64, "disk_format": "raw", "controller": "virtio-scsi", "aio": "native", "io_threads": 1}
     share = {"pin": "0", "cpu_weight": 300, "nice": 5, "kernel_arguments": "divider=10"}
     boot(tmp_path, use, cpus=2, queues=2, mtu=9000, **disk, **share)
+
+
+def test_what_services_store_is_on_a_second_disk_beside_the_root(tmp_path: Path) -> None:
+    async def use(machine: VirtualMachine) -> None:
+        await machine.write("file", "content")
+        disk = f"awk '$2 == \"{GUEST_FILES}\" {{ print $1, $3 }}' /proc/mounts; cat {GUEST_FILES}/file"
+        shown = await machine.start("look", ["sh", "-c", f"echo $({disk}); sleep 1000"])
+        assert shown.first_line.strip() == "/dev/vdb ext4 content"
+        assert str(machine.facts["disk"]).endswith(", data disk of 64 MiB")
+
+    boot(tmp_path, use, image="debian", memory=256, data_disk=64)
 
 
 @pytest.mark.slow("downloads the generic kernel the first time")

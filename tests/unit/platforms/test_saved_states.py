@@ -76,6 +76,7 @@ def test_what_belongs_to_one_machine_does_not_change_the_key() -> None:
         layout(nics=0),
         layout(nic="vmxnet3"),
         layout(disk=64),
+        layout(data_disk=64),
         layout(pages="huge"),
         layout(image=replace(IMAGE, digest="1")),
         layout(image=replace(IMAGE, kernel_version="6.2")),

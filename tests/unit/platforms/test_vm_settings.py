@@ -104,6 +104,30 @@ def test_an_nvme_disk_and_a_scsi_disk_are_on_their_buses() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("settings", "device"),
+    [
+        ({}, "virtio-blk-pci,drive=data,write-cache=on"),
+        ({"io_threads": 1}, "virtio-blk-pci,drive=data,write-cache=on,iothread=io0"),
+        ({"io_threads": 4}, "virtio-blk-pci,drive=data,write-cache=on,iothread=io1"),
+        ({"controller": "virtio-scsi"}, "scsi-hd,bus=scsi.0,drive=data,write-cache=on"),
+        ({"controller": "nvme", "cache": "directsync"}, "nvme,serial=loadstone-data,drive=data,write-cache=off"),
+    ],
+)
+def test_a_second_disk_is_at_a_controller_of_the_same_kind(settings: dict[str, object], device: str) -> None:
+    planned = replace(layout(disk=64, data_disk=2048, **settings), data_disk=Path("/data"))
+    assert argument(planned, "device", device[: device.index("drive=data") + 10]) == device
+
+
+def test_a_second_disk_is_a_file_even_beside_a_block_device() -> None:
+    planned = replace(layout(disk=64, device="/dev/sdb", data_disk=64), data_disk=Path("/data.qcow2"))
+    nodes = [json.loads(value) for option, value in pairwise(build_command(planned)) if option == "-blockdev"]
+    assert [(node["node-name"], node["driver"], node["file"]["driver"]) for node in nodes] == [
+        ("root", "raw", "host_device"),
+        ("data", "qcow2", "file"),
+    ]
+
+
 def test_a_card_has_vhost_queues_and_its_longest_packet() -> None:
     planned = replace(layout(cpus=4, queues=4, mtu=9000), has_vhost=True)
     assert argument(planned, "netdev") == "tap,id=line0,ifname=tap1,script=no,downscript=no,vhost=on,queues=4"
@@ -207,6 +231,7 @@ def test_nodes_are_those_of_the_cores(tmp_path: Path) -> None:
         ("controller=nvme,io_threads=1,disk=64", "QEMU serves an `nvme` disk without I/O threads"),
         ("disk_format=raw", "The image `minimal` has no disk, so `disk_format` does not apply. Add `disk=1024`"),
         ("device=/dev/sdb,disk_format=raw", "A `device` has no file"),
+        ("data_disk=64", "The image `minimal` has no root disk, so its `disk` is the data disk"),
         ("queues=2,cpus=2,nic=vmxnet3", "A card `vmxnet3` has no `queues`. Use `nic=virtio-net-pci`"),
         ("mtu=9000,network=user", "A user-mode network has no `mtu`. Use `network=bridge`"),
         ("vhost=on,network=user", "A user-mode network has no `vhost`"),

@@ -22,6 +22,7 @@ from loadstone.platforms.vm.devices import choose_disk_format
 from loadstone.platforms.vm.image import (
     Image,
     compute_disk_mib,
+    create_data_disk,
     create_disk,
     explain_unknown_image,
     get_image,
@@ -60,6 +61,7 @@ class VmPlatform:
         built = await asyncio.to_thread(get_image, spec.image, settings.kernel)
         accelerator = (await detect_accelerator(settings.accelerator)).accelerator
         disk = await asyncio.to_thread(_build_disk, built, spec, context.journal.folder / context.name)
+        data_disk = await asyncio.to_thread(_build_data_disk, settings, context.journal.folder / context.name)
         sockets = shorten_sockets(context.journal, context.name, context.logs / f"{context.name}-console.log")
         layout = Layout(
             name=context.name,
@@ -69,6 +71,7 @@ class VmPlatform:
             sockets=sockets,
             nics=tuple(context.nics.values()),
             disk=disk,
+            data_disk=data_disk,
             has_vhost=_has_vhost(settings, is_bridged=bool(context.nics)),
             nodes=_nodes(spec, settings),
         )
@@ -79,7 +82,7 @@ class VmPlatform:
             ):
                 yield machine
         finally:
-            files = [] if settings.device else [disk]
+            files = [data_disk] if settings.device else [disk, data_disk]
             for left in (sockets.qmp, sockets.agent, *files):
                 if left is not None:
                     left.unlink(missing_ok=True)
@@ -98,6 +101,11 @@ def _build_disk(built: Image, spec: MachineSpec, into: Path) -> Path | None:
     plain = into.with_name(f"{into.name}.raw")
     write_raw_disk(built, size_mib, plain)
     return plain
+
+
+def _build_data_disk(settings: VmSettings, into: Path) -> Path | None:
+    """Builds the machine's second disk, if it has one. Raises PlatformError."""
+    return create_data_disk(settings.data_disk, settings.disk_format, into) if settings.data_disk else None
 
 
 def _has_vhost(settings: VmSettings, is_bridged: bool) -> bool:

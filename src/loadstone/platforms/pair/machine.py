@@ -204,7 +204,7 @@ class PairMachine(Guest):
             await connect_by_address(self.agent, self.serving)
             await self.renew()
             if self.serving.layout.disk.mib:
-                await self.mount_disk()
+                await self.mount_disks()
             for name, text in self.written.items():
                 await self.write(name, text)
             for service in self.services.values():
@@ -355,7 +355,7 @@ async def run_until_stopped(
         hello = await connect_by_address(conversation, sides[0])
         await machine.renew()  # over the network, which is in the log: both sides take it alike
         if layout.disk.mib:
-            await machine.mount_disk()
+            await machine.mount_disks()
         machine.describe(hello, time.monotonic() - started, await conversation.compare_clock())
         machine.facts["started"] = sides[0].started
         machine.facts["qemu"] = QEMU_VERSION

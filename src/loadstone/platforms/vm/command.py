@@ -57,6 +57,8 @@ class Layout:
     nics: Sequence[NetworkInterface] = ()
     """None for user-mode network."""
     disk: Path | None = None
+    data_disk: Path | None = None
+    """Second disk, for what services store."""
     has_vhost: bool = False
     """Whether the host's kernel moves its packets."""
     passed: PassedCard | None = None
@@ -101,7 +103,7 @@ def build_command(layout: Layout) -> list[str]:
     argv += ["-device", f"virtserialport,chardev=agent,name={AGENT_PORT_NAME}", "-device", "virtio-rng-pci"]
     settings = layout.settings
     argv += list_network_arguments(settings.nic, settings, layout.nics, layout.has_vhost)
-    return [*argv, *list_disk_arguments(settings.cache, settings, layout.disk)]
+    return [*argv, *list_disk_arguments(settings.cache, settings, layout.disk, layout.data_disk)]
 
 
 def _confinement(is_root: bool) -> list[str]:

@@ -42,6 +42,8 @@ def _of_disk(spec: MachineSpec, settings: VmSettings) -> Iterator[str]:
         yield "QEMU serves an `nvme` disk without I/O threads. Remove `io_threads`, or use `controller=virtio-blk`."
     if settings.device and settings.disk_format is DiskFormat.RAW:
         yield "A `device` has no file, so `disk_format` does not apply. Remove one of both."
+    if spec.image == MINIMAL and settings.data_disk:
+        yield f"The image `{MINIMAL}` has no root disk, so its `disk` is the data disk. Use `disk`, not `data_disk`."
     if spec.image == MINIMAL and not spec.disk and not settings.device:
         names = [name for name in ("disk_format", "aio", "controller") if name in spec.declared]
         if names:

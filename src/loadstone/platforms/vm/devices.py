@@ -12,7 +12,15 @@ DISK_NAMES = {
     Controller.VIRTIO_SCSI: "/dev/sda",
     Controller.NVME: "/dev/nvme0n1",
 }
-"""The machine's disk, as its kernel names it."""
+"""The machine's first disk, as its kernel names it."""
+DATA_DISK_NAMES = {
+    Controller.VIRTIO_BLK: "/dev/vdb",
+    Controller.VIRTIO_SCSI: "/dev/sdb",
+    Controller.NVME: "/dev/nvme1n1",
+}
+"""Its second disk."""
+ROOT_NODE, DATA_NODE = "root", "data"
+"""QEMU's names of the two disks."""
 CARD_OFFLOADS = (
     *("csum", "gso", "host_tso4", "host_tso6", "host_ecn", "host_ufo", "mrg_rxbuf"),
     *("guest_csum", "guest_tso4", "guest_tso6", "guest_ecn", "guest_ufo"),
@@ -64,21 +72,29 @@ def get_user_mac() -> str:
     return "52:54:00:12:34:56"
 
 
-def list_disk_arguments(cache: Cache, settings: DiskSettings, disk: Path | None) -> list[str]:
-    """Returns the arguments of a machine's disk; none without one."""
+def list_disk_arguments(
+    cache: Cache, settings: DiskSettings, disk: Path | None, data_disk: Path | None = None
+) -> list[str]:
+    """Returns the arguments of a machine's disks; none without one."""
     if disk is None:
         return []
     argv: list[str] = []
     for number in range(settings.io_threads):
         argv += ["-object", f"iothread,id=io{number}"]
-    return [*argv, "-blockdev", json.dumps(_block_node(cache, settings, disk)), *_controller(cache, settings)]
+    root = _block_node(cache, settings, disk, is_device=bool(settings.device))
+    argv += ["-blockdev", json.dumps(root), *_controller(cache, settings)]
+    if data_disk is None:
+        return argv
+    data = {**_block_node(cache, settings, data_disk, is_device=False), "node-name": DATA_NODE}
+    return [*argv, "-blockdev", json.dumps(data), *_data_device(cache, settings)]
 
 
-def _block_node(cache: Cache, settings: DiskSettings, disk: Path) -> dict[str, object]:
+def _block_node(cache: Cache, settings: DiskSettings, disk: Path, *, is_device: bool) -> dict[str, object]:
     flags = {"direct": cache in (Cache.NONE, Cache.DIRECTSYNC), "no-flush": cache is Cache.UNSAFE}
-    driver = "host_device" if settings.device else "file"
+    driver = "host_device" if is_device else "file"
     file = {"driver": driver, "filename": str(disk), "aio": settings.aio.value, "cache": flags}
-    return {"driver": choose_disk_format(settings).value, "node-name": "root", "cache": flags, "file": file}
+    form = DiskFormat.RAW if is_device else settings.disk_format
+    return {"driver": form.value, "node-name": ROOT_NODE, "cache": flags, "file": file}
 
 
 def choose_disk_format(settings: DiskSettings) -> DiskFormat:
@@ -87,14 +103,30 @@ def choose_disk_format(settings: DiskSettings) -> DiskFormat:
 
 
 def _controller(cache: Cache, settings: DiskSettings) -> list[str]:
+    """Returns the arguments of the controller with the first disk."""
     thread = ",iothread=io0" if settings.io_threads else ""
-    is_written_through = cache in (Cache.WRITETHROUGH, Cache.DIRECTSYNC)
-    write_cache = f"write-cache={'off' if is_written_through else 'on'}"
     match settings.controller:
         case Controller.VIRTIO_BLK:
-            return ["-device", f"virtio-blk-pci,drive=root,{write_cache}{thread}"]
+            return ["-device", f"virtio-blk-pci,drive={ROOT_NODE},{_write_cache(cache)}{thread}"]
         case Controller.VIRTIO_SCSI:
             controller = ["-device", f"virtio-scsi-pci,id=scsi{thread}"]
-            return [*controller, "-device", f"scsi-hd,bus=scsi.0,drive=root,{write_cache}"]
+            return [*controller, "-device", f"scsi-hd,bus=scsi.0,drive={ROOT_NODE},{_write_cache(cache)}"]
         case Controller.NVME:
-            return ["-device", f"nvme,serial=loadstone,drive=root,{write_cache}"]
+            return ["-device", f"nvme,serial=loadstone,drive={ROOT_NODE},{_write_cache(cache)}"]
+
+
+def _data_device(cache: Cache, settings: DiskSettings) -> list[str]:
+    """Returns the arguments of the second disk, with a thread of its own where there are two."""
+    thread = f",iothread=io{min(2, settings.io_threads) - 1}" if settings.io_threads else ""
+    match settings.controller:
+        case Controller.VIRTIO_BLK:
+            return ["-device", f"virtio-blk-pci,drive={DATA_NODE},{_write_cache(cache)}{thread}"]
+        case Controller.VIRTIO_SCSI:
+            return ["-device", f"scsi-hd,bus=scsi.0,drive={DATA_NODE},{_write_cache(cache)}"]
+        case Controller.NVME:
+            return ["-device", f"nvme,serial=loadstone-data,drive={DATA_NODE},{_write_cache(cache)}"]
+
+
+def _write_cache(cache: Cache) -> str:
+    is_written_through = cache in (Cache.WRITETHROUGH, Cache.DIRECTSYNC)
+    return f"write-cache={'off' if is_written_through else 'on'}"

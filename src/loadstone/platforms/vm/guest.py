@@ -25,7 +25,13 @@ from loadstone.platforms.routing import LOOPBACK, find_route_over
 from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import GUEST_SETUP_TIMEOUT_S, Agent
 from loadstone.platforms.vm.command import GUEST_FILES, USER_GUEST, USER_HOST, Layout
-from loadstone.platforms.vm.devices import DISK_NAMES, choose_card_mac, choose_disk_format, get_user_mac
+from loadstone.platforms.vm.devices import (
+    DATA_DISK_NAMES,
+    DISK_NAMES,
+    choose_card_mac,
+    choose_disk_format,
+    get_user_mac,
+)
 from loadstone.platforms.vm.passed_card import PassedCard
 from loadstone.platforms.vm.settings import Nic, Pages, VmSettings
 
@@ -211,16 +217,18 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
         self.facts["boot_id"] = seeded["boot_id"]
         await self.agent.set_clock()
 
-    async def mount_disk(self) -> None:
-        """Has the agent mount the machine's disk. Raises PlatformError."""
-        disk = DISK_NAMES[self.layout.settings.controller]
-        await self.agent.ask("mount", GUEST_SETUP_TIMEOUT_S, disk=disk, path=self.layout.disk_place)
+    async def mount_disks(self) -> None:
+        """Has the agent mount the machine's disks. Raises PlatformError."""
+        controller = self.layout.settings.controller
+        await self.agent.ask("mount", GUEST_SETUP_TIMEOUT_S, disk=DISK_NAMES[controller], path=self.layout.disk_place)
+        if self.layout.data_disk is not None:
+            await self.agent.ask("mount", GUEST_SETUP_TIMEOUT_S, disk=DATA_DISK_NAMES[controller], path=GUEST_FILES)
 
     async def personalize(self, nics: Sequence[Json]) -> None:
         """The same, and gives it its disk and its addresses. Raises PlatformError."""
         await self.renew()
         if self.layout.disk is not None:
-            await self.mount_disk()
+            await self.mount_disks()
         await self.agent.ask("network", interfaces=[*nics, *list_passed_interfaces(self.layout.passed)])
 
     def describe(self, hello: Json, boot_s: float, clock: Json) -> None:
@@ -249,7 +257,8 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
 def _describe_disk(settings: VmSettings) -> str:
     place = f", {settings.device}" if settings.device else ""
     kind = f"{settings.controller}, {choose_disk_format(settings)}{place}"
-    return f"{kind}, cache={settings.cache}, aio={settings.aio}, {settings.io_threads} I/O threads"
+    data = f", data disk of {settings.data_disk} MiB" if settings.data_disk else ""
+    return f"{kind}, cache={settings.cache}, aio={settings.aio}, {settings.io_threads} I/O threads{data}"
 
 
 def _describe_cards(layout: Layout) -> str:

@@ -18,7 +18,7 @@ from loadstone.host.programs import find_standalone_server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import DEBIAN, MINIMAL, MachineSpec
 from loadstone.platforms.vm.kernel import Kernel, get_kernel, run_tool
-from loadstone.platforms.vm.settings import KernelFlavour
+from loadstone.platforms.vm.settings import DiskFormat, KernelFlavour
 
 RECIPE = b"3"
 """Changes when images are made in another way."""
@@ -220,6 +220,17 @@ def _refuse_foreign_content(device: Path) -> None:
             f"{device} has content ({', '.join(foreign)}), which would be lost. Use an empty device, or remove its "
             f"content: `wipefs --all {device}`."
         )
+
+
+def create_data_disk(size_mib: int, form: DiskFormat, into: Path) -> Path:
+    """Creates an empty second disk, and returns its file. Raises PlatformError."""
+    file = into.with_name(f"{into.name}-data.{form}")
+    if form is DiskFormat.QCOW2:
+        create_overlay(_data_disk(size_mib), file, 0)
+        return file
+    argv = ["qemu-img", "convert", "-f", "qcow2", "-O", "raw", str(_data_disk(size_mib)), str(file)]
+    run_tool(argv, file.parent, IMAGE_TOOLS_REMEDY)
+    return file
 
 
 def _data_disk(size_mib: int) -> Path:

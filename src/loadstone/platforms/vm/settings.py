@@ -117,6 +117,10 @@ class DiskSettings(Section):
     io_threads: Annotated[int, Field(ge=0, le=16)] = Field(
         default=0, description="dedicated threads for disks, 0 to 16"
     )
+    data_disk: Annotated[int, Field(ge=0, le=1 << 24)] = Field(
+        default=0, description="MiB of a second disk for what services store; 0 for none"
+    )
+    """In addition to the root disk of the image, at the same kind of controller."""
 
 
 class NetworkSettings(Section):

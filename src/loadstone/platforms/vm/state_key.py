@@ -28,8 +28,10 @@ def state_key(layout: Layout, host: HostIdentity) -> str:
         sockets=Sockets(NOWHERE / "qmp", NOWHERE / "agent", NOWHERE / "console"),
         nics=[NetworkInterface("", f"tap{number}", "", "", "", "") for number in range(len(layout.nics))],
         disk=layout.disk and NOWHERE / "disk",
+        data_disk=layout.data_disk and NOWHERE / "data-disk",
     )
-    arguments = [*build_command(neutral), f"{layout.spec.disk} MiB of disk"]
+    sizes = f"{layout.spec.disk} MiB of disk, {layout.settings.data_disk} of data disk"
+    arguments = [*build_command(neutral), sizes]
     return compute_state_key(arguments, layout.image, layout.accelerator, host)
 
 
