@@ -2,12 +2,10 @@
 
 import importlib
 import pkgutil
-from functools import cache
 from types import ModuleType
 from typing import Any
 
 
-@cache
 def collect_declared(package: ModuleType, name: str) -> tuple[Any, ...]:
     """The values of this name in all modules of a package that have it, in the order of the modules' names."""
     names = [module.name for module in pkgutil.iter_modules(package.__path__)]

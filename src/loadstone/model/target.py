@@ -101,7 +101,7 @@ class DeliveryProtocol(StrEnum):
     """RFC 5321: one reply for all of them."""
 
 
-USUAL_PORTS = {"http": 80, "https": 443, DeliveryProtocol.LMTP: 24, DeliveryProtocol.SMTP: 25}
+SCHEME_PORTS = {"http": 80, "https": 443, DeliveryProtocol.LMTP: 24, DeliveryProtocol.SMTP: 25}
 """Ports of addresses that name none."""
 
 
@@ -188,7 +188,7 @@ def _side(url: str) -> tuple[str, Endpoint]:
         raise UsageError(
             f"`{url}` is not a valid target: {error}. Use http://HOST:PORT or https://HOST:PORT."
         ) from None
-    if parts.scheme not in USUAL_PORTS or not parts.hostname:
+    if parts.scheme not in SCHEME_PORTS or not parts.hostname:
         raise UsageError(f"`{url}` is not a valid target. Use http://HOST:PORT or https://HOST:PORT.")
     if parts.path not in ("", "/") or parts.query:
         raise UsageError(f"`{url}` has a path, but the workload declares the paths. Remove it from the target.")
@@ -202,7 +202,7 @@ def _side(url: str) -> tuple[str, Endpoint]:
     except ValueError:
         raise UsageError(f"`{url}` has no valid port. Ports go from 1 to 65535.") from None
     host = f"[{parts.hostname}]" if ":" in parts.hostname else _ascii_name(parts.hostname)
-    return parts.scheme, Endpoint(host, port or USUAL_PORTS[parts.scheme])
+    return parts.scheme, Endpoint(host, port or SCHEME_PORTS[parts.scheme])
 
 
 def without_credentials(url: str) -> str:

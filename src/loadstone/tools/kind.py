@@ -112,8 +112,8 @@ class ToolInterval:
     """By path of the operation, for a tool that plays a mix; None for a tool that performs one operation."""
 
     @classmethod
-    def of_mix(cls, begin_s: float, end_s: float, by_operation: Mapping[str, Amount]) -> "ToolInterval":
-        """An interval of several operations."""
+    def build_mix(cls, begin_s: float, end_s: float, by_operation: Mapping[str, Amount]) -> "ToolInterval":
+        """Builds an interval of several operations."""
         return cls(begin_s, end_s, sum_amounts(by_operation.values()), by_operation)
 
     def get_amount(self, path: str) -> Amount:

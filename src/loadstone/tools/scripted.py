@@ -54,7 +54,7 @@ wait $pgbench || exit $?
 """Ends pgbench as its own timer does, but counts from the first block of its log. That timer counts the connecting of
 the clients, which takes seconds where the server is emulated.
 """
-START = re.compile(r"^started (\d+\.\d+)$", re.MULTILINE)
+START_LINE = re.compile(r"^started (\d+\.\d+)$", re.MULTILINE)
 US_PER_MS, US_PER_S = 1000, 1_000_000
 
 
@@ -96,7 +96,7 @@ class Execution:
 
 
 @dataclass(frozen=True)
-class Step:
+class UserStep:
     """What a user did in an execution."""
 
     execution: Execution
@@ -164,27 +164,27 @@ def read_executions(folder: Path) -> dict[int, list[Execution]]:
             executions[int(client)].append(Execution(int(client), int(number), int(script), end_s, time_us))
     if not executions:
         raise ToolOutputError(f"no transaction in {PGBENCH_LOG}: the clients took too long to connect")
-    for client_number, own in executions.items():
-        own.sort(key=lambda execution: execution.number)
-        if [execution.number for execution in own] != list(range(1, len(own) + 1)):
+    for client_number, lines in executions.items():
+        lines.sort(key=lambda execution: execution.number)
+        if [execution.number for execution in lines] != list(range(1, len(lines) + 1)):
             raise ToolOutputError(f"{PGBENCH_LOG} has not all transactions of client {client_number}")
     return executions
 
 
-def build_figures(task: ToolTask, output: ToolOutput, steps: Sequence[Step]) -> ToolFigures:
+def build_figures(task: ToolTask, output: ToolOutput, steps: Sequence[UserStep]) -> ToolFigures:
     """Returns the figures of all operations and pauses that ended in the steady state, by the second of their end.
 
     The warm-up begins when all clients are connected. Users who connect too slowly shorten the steady state.
     """
     version = next((line for line in output.text.splitlines() if line.startswith("pgbench")), "")
-    started = START.search(output.text)
+    started = START_LINE.search(output.text)
     if not version or started is None:
         raise ToolOutputError("no line with pgbench's version, or none with its start")
     steady_from_s = min(map(_compute_begin_s, steps)) + task.lead_s
     seconds = min(int(task.steady_s), int(max(step.execution.end_s for step in steps) - steady_from_s))
     if seconds < 1:
         raise ToolOutputError("the clients took too long to connect, and no second of the steady state was left")
-    steps_of: dict[int, list[Step]] = defaultdict(list)
+    steps_of: dict[int, list[UserStep]] = defaultdict(list)
     for step in steps:
         steps_of[math.floor(step.execution.end_s - steady_from_s)].append(step)
     intervals = [_interval(second, steps_of[second]) for second in range(seconds)]
@@ -199,32 +199,32 @@ def build_figures(task: ToolTask, output: ToolOutput, steps: Sequence[Step]) -> 
     )
 
 
-def _compute_begin_s(step: Step) -> float:
+def _compute_begin_s(step: UserStep) -> float:
     return step.execution.end_s - (step.execution.time_us or 0) / US_PER_S
 
 
-def _interval(second: int, steps: Sequence[Step]) -> ToolInterval:
-    steps_of: dict[str, list[Step]] = defaultdict(list)
+def _interval(second: int, steps: Sequence[UserStep]) -> ToolInterval:
+    steps_of: dict[str, list[UserStep]] = defaultdict(list)
     for step in steps:
         if step.operation is not None:
             steps_of[step.operation].append(step)
-    return ToolInterval.of_mix(second, second + 1.0, {name: _amount(own) for name, own in steps_of.items()})
+    return ToolInterval.build_mix(second, second + 1.0, {name: _amount(taken) for name, taken in steps_of.items()})
 
 
-def _amount(steps: Iterable[Step]) -> Amount:
+def _amount(steps: Iterable[UserStep]) -> Amount:
     times_us = [step.execution.time_us for step in steps]
     answered = [time_us for time_us in times_us if time_us is not None]
     return Amount.count_times(answered, errors=len(times_us) - len(answered))
 
 
-def _endings(steps: Iterable[Step], steady: Iterable[Step]) -> tuple[ToolEnding, ...]:
+def _endings(steps: Iterable[UserStep], steady: Iterable[UserStep]) -> tuple[ToolEnding, ...]:
     """How operations ended that end well in several ways."""
-    whole, counted = (
+    run_counts, steady_counts = (
         Counter((step.operation, step.ending) for step in each if step.ending and step.operation)
         for each in (steps, steady)
     )
     return tuple(
-        ToolEnding(operation, ending, count, counted[operation, ending])
-        for (operation, ending), count in sorted(whole.items())
+        ToolEnding(operation, ending, count, steady_counts[operation, ending])
+        for (operation, ending), count in sorted(run_counts.items())
         if operation
     )

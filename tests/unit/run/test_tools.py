@@ -102,8 +102,8 @@ def test_short_intervals_are_joined_to_seconds(tmp_path: Path) -> None:
 def test_a_mix_has_its_operations_its_pauses_and_their_endings_in_the_record(tmp_path: Path) -> None:
     buy, look = (Amount.count_times(times_us) for times_us in ([5_000, 50_000], [1_000] * 6))
     intervals = [
-        ToolInterval.of_mix(0.0, 1.0, {"buy.sql": buy}),
-        ToolInterval.of_mix(1.0, 2.0, {"buy.sql": Amount.count_times([], errors=1), "look.sql": look}),
+        ToolInterval.build_mix(0.0, 1.0, {"buy.sql": buy}),
+        ToolInterval.build_mix(1.0, 2.0, {"buy.sql": Amount.count_times([], errors=1), "look.sql": look}),
     ]
     endings = (ToolEnding("buy.sql", "bought", 9, 2), ToolEnding("buy.sql", "rolled_back", 1, 0))
     told = ToolFigures("tool 1", 2.0, intervals, pauses=Amount.count_times([200_000, 400_000]), endings=endings)
@@ -197,7 +197,7 @@ def test_a_missing_tool_is_named_with_its_package(name: str, monkeypatch: pytest
 
 @pytest.mark.parametrize("name", ["fio", "iperf3:send"])
 def test_a_load_without_users_is_neither_simulated_nor_tried(name: str) -> None:
-    with pytest.raises(UsageError, match=f"has no users. Use `loadstone run {name}`"):
+    with pytest.raises(UsageError, match=f"not of our driver. Use `loadstone run {name}`"):
         load_with_users(name)
     assert load_with_users("support").name == "support"
 

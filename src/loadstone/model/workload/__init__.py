@@ -371,9 +371,9 @@ class Workload:
         """The same without operations that its mix does not perform."""
         if not names:
             return self
-        kept = {name: operation for name, operation in self.operations.items() if name not in names}
+        operations = {name: operation for name, operation in self.operations.items() if name not in names}
         left_out = {name: operation for name, operation in self.operations.items() if name in names}
-        return replace(self, operations=kept, left_out=left_out)
+        return replace(self, operations=operations, left_out=left_out)
 
     def with_published_scale(self) -> "Workload":
         """Returns the same with the data of the published test. Raises UsageError if none are declared."""

@@ -24,7 +24,7 @@ SPREAD_SOURCES = 16
 """Source addresses where one has too few ports."""
 PORTS = {"http": 80, "https": 443}
 """Ports that browsers leave out of addresses."""
-SEND = "SEND"
+SEND_VERB = "SEND"
 """Command of mail users that sends a message."""
 SOCKET_TEXTS = ("send", "expect", "await")
 """Texts of the steps of a WebSocket that may name the target."""
@@ -41,7 +41,7 @@ def aim_part(compiled: Json, part: WorkloadLoad, phases: Phases) -> Json:
         for name, operation in zip(part.workload.operations, played["operations"], strict=True)
     ]
     connections = {**played["connections"], "source_addresses": count_source_addresses(part, phases)}
-    is_sender = sends_mail(part.workload)
+    is_sender = has_sending(part.workload)
     if is_sender and any(target.delivery is None for target in part.targets):
         raise UsageError(f"`{part.workload.name}` sends mail. Add --target lmtp://HOST:PORT or smtp://HOST:PORT.")
     return {
@@ -80,10 +80,10 @@ def _endpoint(endpoint: Endpoint | None) -> Json | None:
     return None if endpoint is None else asdict(endpoint)
 
 
-def sends_mail(workload: Workload) -> bool:
+def has_sending(workload: Workload) -> bool:
     """Whether users of a workload send mail, which goes to an address of its own."""
     verbs = (operation.path.partition(" ")[0] for operation in workload.operations.values())
-    return workload.connections.protocol == "imap" and SEND in verbs
+    return workload.connections.protocol == "imap" and SEND_VERB in verbs
 
 
 def plan_target(target: Target, is_sender: bool = False) -> Json:

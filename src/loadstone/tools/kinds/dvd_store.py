@@ -20,7 +20,7 @@ from loadstone.tools.scripted import (
     Execution,
     Script,
     ScriptedSettings,
-    Step,
+    UserStep,
     build_figures,
     build_filling,
     build_playing,
@@ -133,17 +133,17 @@ def read_figures(task: ToolTask, output: ToolOutput) -> ToolFigures:
 
 def follow_client(
     executions: Sequence[Execution], entrances: Sequence[tuple[str, int]], refused: set[tuple[int, int]]
-) -> Iterator[Step]:
+) -> Iterator[UserStep]:
     """Yields what a client did: pauses, entrances, searches and purchases, which may be refused."""
     left = iter(executions)
     for purchases, pause in enumerate(left, start=1):
-        yield Step(pause, None)
+        yield UserStep(pause, None)
         for entrance in islice(left, 1):
             operation, searches = entrances[entrance.script]
-            yield Step(entrance, operation)
-            yield from (Step(search, SEARCH) for search in islice(left, searches))
+            yield UserStep(entrance, operation)
+            yield from (UserStep(search, SEARCH) for search in islice(left, searches))
         for purchase in islice(left, 1):
-            yield Step(purchase, PURCHASE, _ending(purchase, is_refused=(purchase.client, purchases) in refused))
+            yield UserStep(purchase, PURCHASE, _ending(purchase, is_refused=(purchase.client, purchases) in refused))
 
 
 def _ending(purchase: Execution, *, is_refused: bool) -> str:

@@ -11,7 +11,7 @@ from loadstone.tools.scripted import (
     US_PER_MS,
     Script,
     ScriptedSettings,
-    Step,
+    UserStep,
     build_figures,
     build_filling,
     build_playing,
@@ -81,7 +81,7 @@ def read_figures(task: ToolTask, output: ToolOutput) -> ToolFigures:
     """Every second execution of a client is a transaction; the ones before are pauses."""
     names = list(compute_weights(task.shares))
     steps = [
-        Step(execution, None if execution.number % 2 else names[execution.script])
+        UserStep(execution, None if execution.number % 2 else names[execution.script])
         for executions in read_executions(task.folder).values()
         for execution in executions
     ]

@@ -78,9 +78,9 @@ class HostAnswer:
         loads that are too small to be judged.
         """
         searched = [(search, search.select(runs)) for search in self.list_searches().values()]
-        peaks = [search.find_peak(own) for search, own in searched]
+        peaks = [search.find_peak(selected) for search, selected in searched]
         known = [peak for peak in peaks if peak]
-        bounds = [search.find_unjudged_bound(own) for search, own in searched]
+        bounds = [search.find_unjudged_bound(selected) for search, selected in searched]
         return self.model.round_load(COMMON_SHARE * min([*known, *filter(None, bounds)])) if known else None
 
     def _planned(self, runs: Sequence[RunSummary]) -> list[RunRequest]:
