@@ -187,7 +187,7 @@ async def trial(network: Network, folder: Path, names: Faults) -> list[str]:
         is_strict = len(names) == 1 and names[0][0] in BEYOND_PATIENCE
         if is_strict and pair.segments not in ("a", "ab"):
             wrong.append(f"both sides sent: {pair.segments}")
-        wrong += pair.violations[:MOST_REASONS]
+        wrong += (await pair.list_violations())[:MOST_REASONS]
         events: dict[str, Any] = {half.name: half.events for half in pair.halves}
         events["frames"] = pair.summary
         errors = "; ".join(f"{half.name}: {half.errors.strip()}" for half in pair.halves if half.errors.strip())
