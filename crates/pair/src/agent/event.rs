@@ -50,6 +50,8 @@ pub enum Event {
     Frame(Vec<u8>, u64),
     /// It is being saved, and all that it sent before has come.
     Saved,
+    /// It has gone live, and all that it sent as it replayed has come.
+    Live,
     /// The machine's frames have ended: it is gone.
     Silent,
     /// The disk cannot do what the machine asked; it is told so once this was answered.

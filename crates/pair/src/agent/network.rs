@@ -16,6 +16,8 @@ use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
 
 /// Longest frame that a network without jumbo frames carries, its tags included; QEMU adds nothing.
 const LONGEST: usize = 65_536;
+/// Bytes of the length before each frame of a machine.
+pub const FRAME_HEAD_BYTES: usize = 4;
 /// Longest wait for room in the machine; frames queue in the network meanwhile.
 const PATIENCE: Duration = Duration::from_millis(20);
 const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
@@ -81,7 +83,7 @@ impl Inlet {
 
 /// The next frame that a machine sent; an error when it is gone.
 pub fn next_frame(stream: &mut UnixStream) -> Result<Vec<u8>> {
-    let mut length = [0; 4];
+    let mut length = [0; FRAME_HEAD_BYTES];
     stream.read_exact(&mut length)?;
     let length = u32::from_be_bytes(length) as usize;
     ensure!(length <= LONGEST, "a frame of {length} bytes");

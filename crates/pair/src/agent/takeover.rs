@@ -17,12 +17,14 @@ pub struct Takeover {
     /// What its machine would have sent.
     pub shadow: Shadow,
     begun: Option<Instant>,
+    /// Whether all that the machine sent as it replayed has come: until then the shadow lacks frames.
+    has_all: bool,
 }
 
 impl Takeover {
     /// Has not begun.
     pub fn new(memory: Arc<Shared>) -> Takeover {
-        Takeover { memory, shadow: Shadow::default(), begun: None }
+        Takeover { memory, shadow: Shadow::default(), begun: None, has_all: false }
     }
 
     /// Whether the machine was told to go live and has not yet.
@@ -37,10 +39,16 @@ impl Takeover {
         self.memory.tell(Command::GoLive);
     }
 
-    /// When it began, once the machine has gone live; none before, nor again. An error where it takes too long.
+    /// The machine has gone live, and all that it sent before has come.
+    pub fn has_all(&mut self) {
+        self.has_all = true;
+    }
+
+    /// When it began, once the machine has gone live and what it sent before has come; none before, nor again. An error
+    /// where it takes too long.
     pub fn completed(&mut self) -> Result<Option<Instant>> {
         let Some(begun) = self.begun else { return Ok(None) };
-        if self.memory.state() != State::Live {
+        if self.memory.state() != State::Live || !self.has_all {
             ensure!(begun.elapsed() <= LIVE, "the machine did not go live within {} s", LIVE.as_secs());
             return Ok(None);
         }

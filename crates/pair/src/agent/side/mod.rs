@@ -159,6 +159,7 @@ impl Agent {
             Event::Unkept(_) => {} // another keeper has taken over
             Event::Frame(frame, position) => self.sent(frame, position),
             Event::Saved => self.saved(),
+            Event::Live => self.takeover.has_all(),
             Event::Silent => self.machine_is_gone(),
             Event::DiskFailed(why, answer) => self.disk_failed(&why, &answer),
             Event::Write(position, word) => self.writes(position, word),
