@@ -47,7 +47,7 @@ def _all(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     yield _enough(criteria, figures, quality)
     yield from withdraw_undisclosed(figures.is_disclosed, _lost_sessions(criteria, figures))
     yield from _audit(criteria, figures)
-    yield from withdraw_undisclosed(figures.is_disclosed, _errors(criteria, figures))
+    yield from _known_errors(criteria, figures)
     yield from own_limits.check_own_limits(criteria, figures)
     yield from mix.check_mix(criteria, figures)
     yield from counts.check_counts(criteria, figures)
@@ -186,6 +186,12 @@ def _audit(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     elif criteria.audited:
         detail = "the stored data was not audited"
         yield check_at_least(CheckId.AUDIT_MADE, 0, 1, "", Weight.INVALID, ledger.SOURCE, detail)
+
+
+def _known_errors(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    for check in _errors(criteria, figures):
+        is_printed = figures.has_printed_errors and check.id is CheckId.VALIDATION_ERRORS
+        yield from withdraw_undisclosed(figures.is_disclosed or is_printed, [check])
 
 
 def _errors(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:

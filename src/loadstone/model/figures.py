@@ -234,6 +234,8 @@ class IterationFigures:
     """Drift of a pair's clock against the host's, in percent of the time; None where it was not read twice."""
     is_disclosed: bool = True
     """Whether it is known how the driver did: published tables do not say."""
+    has_printed_errors: bool = False
+    """Whether a published table has its validation errors."""
     audit: Audit | None = None
     """Acknowledged and held entries; None where no audit was made."""
     seconds: tuple[Second, ...] = ()

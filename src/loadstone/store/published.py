@@ -2,7 +2,7 @@
 
 The form is a CSV of `workload,table,page,column,value`; each column with a request count is an iteration. Tables are
 known by how their names begin: `requests counted in N s`, `average response time`, `average bytes`, `QoS counts` (good
-/ tolerable only / fail). Others are passed over.
+/ tolerable only / fail), `validation errors`. The last may be missing, or a `Total` of 0. Others are passed over.
 """
 
 import csv
@@ -21,6 +21,9 @@ Cells = dict[tuple[str, str, str], str]
 SHIPPED_NAMES = {"ecommerce": "shopping"}
 """Workloads that have another name here."""
 TOTAL = "Total"
+PRINTED_ERRORS = "validation errors"
+WRONG_CONTENT = "content"
+"""Kind of error that a printed validation error counts as."""
 LARGEST_PUBLISHED = 1e12
 """No count, time or length that is published is larger."""
 LONGEST_NUMBER = 40
@@ -69,7 +72,13 @@ def _seconds(file: Path, table: str) -> str:
 
 
 def _kind(table: str) -> str:
-    known = {"requests": "requests", "average response": "response", "average bytes": "bytes", "QoS": "grades"}
+    known = {
+        "requests": "requests",
+        "average response": "response",
+        "average bytes": "bytes",
+        "QoS": "grades",
+        "validation errors": PRINTED_ERRORS,
+    }
     return next((kind for beginning, kind in known.items() if table.startswith(beginning)), "")
 
 
@@ -87,7 +96,11 @@ def _iterations(file: Path, workload: str, cells: Cells) -> dict[str, IterationF
 
 
 def _iteration(cells: Cells, pages: list[str], column: str) -> IterationFigures:
-    operations = tuple(_operation(cells, page, column) for page in pages)
+    has_errors = any((PRINTED_ERRORS, page, column) in cells for page in (TOTAL, *pages))
+    is_total_alone = has_errors and not any((PRINTED_ERRORS, page, column) in cells for page in pages)
+    if is_total_alone and _number(cells[PRINTED_ERRORS, TOTAL, column]):
+        raise ValueError(f"validation errors in the column `{column[:60]}` are a total, and the pages are missing")
+    operations = tuple(_operation(cells, page, column, has_errors and not is_total_alone) for page in pages)
     count = sum(operation.requests for operation in operations)
     if not count:
         raise ValueError(f"there is no request in the column `{column[:60]}`")
@@ -100,15 +113,17 @@ def _iteration(cells: Cells, pages: list[str], column: str) -> IterationFigures:
         lag=NOTHING,
         completed=True,
         is_disclosed=False,
+        has_printed_errors=has_errors,
     )
 
 
-def _operation(cells: Cells, page: str, column: str) -> OperationFigures:
+def _operation(cells: Cells, page: str, column: str, has_errors: bool) -> OperationFigures:
     def figure(table: str) -> float:
         return _number(cells[table, page, column].rstrip("*"))
 
     requests, mean_s = int(figure("requests")), figure("response")
     good, tolerable, fail = (int(_number(part)) for part in cells["grades", page, column].split("/"))
+    wrong = int(figure(PRINTED_ERRORS)) if has_errors else 0
     return OperationFigures(
         **vars(NO_TALLY),
         name=page,
@@ -117,7 +132,7 @@ def _operation(cells: Cells, page: str, column: str) -> OperationFigures:
         tolerable=tolerable,
         fail=fail,
         bytes=round(requests * figure("bytes")),
-        errors={},
+        errors={WRONG_CONTENT: wrong} if wrong else {},
         cycles=0,
         cycle_drawn_s=0,
         cycle_actual_s=0,

@@ -204,6 +204,17 @@ def test_what_was_not_disclosed_is_not_judged() -> None:
     assert outcomes[CheckId.GOOD_SHARE] is Outcome.KEPT
 
 
+@pytest.mark.parametrize(("wrong", "outcome"), [(0, Outcome.KEPT), (2, Outcome.BROKEN)])
+def test_validation_errors_that_were_printed_are_judged_and_others_are_not(wrong: int, outcome: Outcome) -> None:
+    figures = replace(run(), lag=NOTHING, driver_cpu=(), is_disclosed=False, has_printed_errors=True)
+    first, *others = figures.operations
+    figures = replace(figures, operations=(replace(first, errors={"content": wrong} if wrong else {}), *others))
+    outcomes = {one.id: one.outcome for one in apply_rules(CRITERIA, figures)}
+    assert outcomes[CheckId.VALIDATION_ERRORS] is outcome
+    assert outcomes[CheckId.UNANSWERED] is Outcome.NOT_JUDGED
+    assert outcomes[CheckId.DRIVER_ERRORS] is Outcome.NOT_JUDGED
+
+
 @pytest.mark.parametrize(("requests", "outcome"), [(0, Outcome.BROKEN), (3, Outcome.BROKEN), (100, Outcome.KEPT)])
 def test_three_operations_are_no_pass(requests: int, outcome: Outcome) -> None:
     figures = iteration((operation("a", requests, 1.0),), 100.0)

@@ -190,6 +190,30 @@ def test_a_published_table_of_one_page_is_read(tmp_path: Path) -> None:
     assert (figures.steady_s, figures.requests, figures.is_disclosed) == (60, 3, False)
 
 
+@pytest.mark.parametrize(
+    ("rows", "errors"),
+    [
+        ("", None),
+        ("banking,validation errors,Total,V1,0\n", {}),
+        ("banking,validation errors,login,V1,0\n", {}),
+        ("banking,validation errors,login,V1,2\nbanking,validation errors,Total,V1,2\n", {"content": 2}),
+    ],
+)
+def test_printed_validation_errors_are_those_of_their_page(
+    tmp_path: Path, rows: str, errors: dict[str, int] | None
+) -> None:
+    (tmp_path / "published.csv").write_text(published() + rows)
+    figures = read_published(tmp_path / "published.csv")["banking"]["V1"]
+    assert figures.has_printed_errors is (errors is not None)
+    assert figures.operations[0].errors == (errors or {})
+
+
+def test_a_printed_total_of_validation_errors_needs_its_pages(tmp_path: Path) -> None:
+    (tmp_path / "published.csv").write_text(published() + "banking,validation errors,Total,V1,2\n")
+    with pytest.raises(StoreError, match="are a total, and the pages are missing"):
+        read_published(tmp_path / "published.csv")
+
+
 def test_a_pipe_of_published_tables_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(StoreError, match="not an ordinary file"):

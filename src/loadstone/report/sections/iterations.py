@@ -49,8 +49,9 @@ def _counts(figures: IterationFigures) -> Iterator[str]:
     totals = total(figures)
     attempts = totals.requests + totals.overdue
     yield from (format_number(count, 0) for count in (totals.requests, totals.good, totals.tolerable, totals.fail))
-    counts = (totals.error_count, totals.overdue)
-    yield from (format_number(count, 0) if figures.is_disclosed else UNDISCLOSED for count in counts)
+    has_errors = figures.is_disclosed or figures.has_printed_errors
+    counts = ((totals.error_count, has_errors), (totals.overdue, figures.is_disclosed))
+    yield from (format_number(count, 0) if is_known else UNDISCLOSED for count, is_known in counts)
     ends = compute_share_interval(totals.good, attempts) if attempts else ()
     yield format_number(100 * totals.good / attempts, 3) if attempts else ""
     yield " to ".join(format_number(100 * end, 3) for end in ends)
