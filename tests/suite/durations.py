@@ -13,8 +13,8 @@ from tests.places import PROJECT
 
 DURATIONS = PROJECT / "target" / "test-durations.txt"
 LONGEST_S = 10.0
-"""Longest time for a test without the mark `slow`. Its fixtures are not counted, for others may use them too, nor is
-the time in which some process of a busy machine waited for a processor, a disk or memory.
+"""Longest time for a test without the mark `slow`, on processors or waiting. Its fixtures are not counted, for others
+may use them too, nor is the time in which some process of a busy machine waited for a processor, a disk or memory.
 """
 HEAD = "seconds\tset-up\ttest\ttear-down\tprocessor seconds\tname\twhy it is slow\n"
 PRESSURE = Path("/proc/pressure")
@@ -29,17 +29,26 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     marker = item.get_closest_marker("slow")
     reason = str(marker.args[0]) if marker is not None and marker.args else ""
     report.user_properties.append(("slow", reason))  # type: ignore[attr-defined]
-    report.user_properties.append(("cpu_s", _cpu.since_last_s()))  # type: ignore[attr-defined]
+    cpu_s = _cpu.since_last_s()
+    report.user_properties.append(("cpu_s", cpu_s))  # type: ignore[attr-defined]
     if call.when != "call":
         return report
     took_s = call.duration - (stalled_s() - _stalled_at_start.pop(item.nodeid, stalled_s()))
-    if call.excinfo is None and took_s > LONGEST_S and not reason:
+    if call.excinfo is None and own_s(took_s, cpu_s) > LONGEST_S and not reason:
         report.outcome = "failed"  # type: ignore[attr-defined]
         report.longrepr = (  # type: ignore[attr-defined]
             f"The test took {took_s:.1f} s, more than {LONGEST_S:g} s. Make it shorter, or mark it with "
             '`@pytest.mark.slow("why it takes long")`.'
         )
     return report
+
+
+def own_s(took_s: float, cpu_s: float) -> float:
+    """Returns what a test took of the processors or spent waiting, whichever is longer, in seconds: a machine whose
+    processors serve others as well stretches neither.
+    """
+    busy_s = min(took_s, cpu_s)
+    return max(busy_s, took_s - busy_s)
 
 
 class Cpu:

@@ -2,7 +2,17 @@
 
 from pathlib import Path
 
-from tests.suite.durations import stalled_s
+import pytest
+
+from tests.suite.durations import own_s, stalled_s
+
+
+@pytest.mark.parametrize(
+    ("took_s", "cpu_s", "expected_s"),
+    [(11.0, 11.0, 11.0), (11.0, 0.2, 10.8), (10.9, 7.5, 7.5), (12.0, 105.0, 12.0), (0.0, 0.0, 0.0)],
+)
+def test_a_test_is_as_long_as_it_computes_or_waits(took_s: float, cpu_s: float, expected_s: float) -> None:
+    assert own_s(took_s, cpu_s) == pytest.approx(expected_s)
 
 
 def test_waits_for_processors_disks_and_memory_are_not_a_tests_own_time(tmp_path: Path) -> None:
