@@ -8,19 +8,14 @@ from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.vm.settings import Cache, Controller, DiskFormat, DiskSettings, NetworkSettings, Nic
 
 DISK_NAMES = {
-    Controller.VIRTIO_BLK: "/dev/vda",
-    Controller.VIRTIO_SCSI: "/dev/sda",
-    Controller.NVME: "/dev/nvme0n1",
+    Controller.VIRTIO_BLK: ("/dev/vda", "/dev/vdb"),
+    Controller.VIRTIO_SCSI: ("/dev/sda", "/dev/sdb"),
+    Controller.NVME: ("/dev/nvme0n1", "/dev/nvme1n1"),
 }
-"""The machine's first disk, as its kernel names it."""
-DATA_DISK_NAMES = {
-    Controller.VIRTIO_BLK: "/dev/vdb",
-    Controller.VIRTIO_SCSI: "/dev/sdb",
-    Controller.NVME: "/dev/nvme1n1",
-}
-"""Its second disk."""
-ROOT_NODE, DATA_NODE = "root", "data"
-"""QEMU's names of the two disks."""
+"""The machine's disks, as its kernel names them: the first, and that for what services store."""
+DISK_NODES = ("root", "data")
+"""The same, as QEMU names them."""
+DISK_SERIALS = ("loadstone", "loadstone-data")
 CARD_OFFLOADS = (
     *("csum", "gso", "host_tso4", "host_tso6", "host_ecn", "host_ufo", "mrg_rxbuf"),
     *("guest_csum", "guest_tso4", "guest_tso6", "guest_ecn", "guest_ufo"),
@@ -81,52 +76,39 @@ def list_disk_arguments(
     argv: list[str] = []
     for number in range(settings.io_threads):
         argv += ["-object", f"iothread,id=io{number}"]
-    root = _block_node(cache, settings, disk, is_device=bool(settings.device))
-    argv += ["-blockdev", json.dumps(root), *_controller(cache, settings)]
-    if data_disk is None:
-        return argv
-    data = {**_block_node(cache, settings, data_disk, is_device=False), "node-name": DATA_NODE}
-    return [*argv, "-blockdev", json.dumps(data), *_data_device(cache, settings)]
+    for number, file in enumerate([disk] if data_disk is None else [disk, data_disk]):
+        argv += _disk(number, cache, settings, file)
+    return argv
 
 
-def _block_node(cache: Cache, settings: DiskSettings, disk: Path, *, is_device: bool) -> dict[str, object]:
+def _disk(number: int, cache: Cache, settings: DiskSettings, file: Path) -> list[str]:
+    """Returns the arguments of one disk with its controller. The second has a thread of its own where there are two."""
+    node = DISK_NODES[number]
+    thread = f",iothread=io{min(number, settings.io_threads - 1)}" if settings.io_threads else ""
+    is_written_through = cache in (Cache.WRITETHROUGH, Cache.DIRECTSYNC)
+    drive = f"drive={node},write-cache={'off' if is_written_through else 'on'}"
+    match settings.controller:
+        case Controller.VIRTIO_BLK:
+            devices = [f"virtio-blk-pci,{drive}{thread}"]
+        case Controller.VIRTIO_SCSI:
+            bus = [f"virtio-scsi-pci,id=scsi{thread}"] if number == 0 else []
+            devices = [*bus, f"scsi-hd,bus=scsi.0,{drive}"]
+        case Controller.NVME:
+            devices = [f"nvme,serial={DISK_SERIALS[number]},{drive}"]
+    block = json.dumps(_block(number, cache, settings, file))
+    return ["-blockdev", block, *(argument for device in devices for argument in ("-device", device))]
+
+
+def _block(number: int, cache: Cache, settings: DiskSettings, file: Path) -> dict[str, object]:
+    """Returns where a disk's content is: the first may be on a block device, the second is always in a file."""
+    is_device = number == 0 and bool(settings.device)
     flags = {"direct": cache in (Cache.NONE, Cache.DIRECTSYNC), "no-flush": cache is Cache.UNSAFE}
     driver = "host_device" if is_device else "file"
-    file = {"driver": driver, "filename": str(disk), "aio": settings.aio.value, "cache": flags}
-    form = DiskFormat.RAW if is_device else settings.disk_format
-    return {"driver": form.value, "node-name": ROOT_NODE, "cache": flags, "file": file}
+    form = choose_disk_format(settings) if number == 0 else settings.disk_format
+    content = {"driver": driver, "filename": str(file), "aio": settings.aio.value, "cache": flags}
+    return {"driver": form.value, "node-name": DISK_NODES[number], "cache": flags, "file": content}
 
 
 def choose_disk_format(settings: DiskSettings) -> DiskFormat:
     """Returns the format of the disk's content: a block device has no other than raw."""
     return DiskFormat.RAW if settings.device else settings.disk_format
-
-
-def _controller(cache: Cache, settings: DiskSettings) -> list[str]:
-    """Returns the arguments of the controller with the first disk."""
-    thread = ",iothread=io0" if settings.io_threads else ""
-    match settings.controller:
-        case Controller.VIRTIO_BLK:
-            return ["-device", f"virtio-blk-pci,drive={ROOT_NODE},{_write_cache(cache)}{thread}"]
-        case Controller.VIRTIO_SCSI:
-            controller = ["-device", f"virtio-scsi-pci,id=scsi{thread}"]
-            return [*controller, "-device", f"scsi-hd,bus=scsi.0,drive={ROOT_NODE},{_write_cache(cache)}"]
-        case Controller.NVME:
-            return ["-device", f"nvme,serial=loadstone,drive={ROOT_NODE},{_write_cache(cache)}"]
-
-
-def _data_device(cache: Cache, settings: DiskSettings) -> list[str]:
-    """Returns the arguments of the second disk, with a thread of its own where there are two."""
-    thread = f",iothread=io{min(2, settings.io_threads) - 1}" if settings.io_threads else ""
-    match settings.controller:
-        case Controller.VIRTIO_BLK:
-            return ["-device", f"virtio-blk-pci,drive={DATA_NODE},{_write_cache(cache)}{thread}"]
-        case Controller.VIRTIO_SCSI:
-            return ["-device", f"scsi-hd,bus=scsi.0,drive={DATA_NODE},{_write_cache(cache)}"]
-        case Controller.NVME:
-            return ["-device", f"nvme,serial=loadstone-data,drive={DATA_NODE},{_write_cache(cache)}"]
-
-
-def _write_cache(cache: Cache) -> str:
-    is_written_through = cache in (Cache.WRITETHROUGH, Cache.DIRECTSYNC)
-    return f"write-cache={'off' if is_written_through else 'on'}"

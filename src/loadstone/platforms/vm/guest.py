@@ -26,7 +26,6 @@ from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import GUEST_SETUP_TIMEOUT_S, Agent
 from loadstone.platforms.vm.command import GUEST_FILES, USER_GUEST, USER_HOST, Layout
 from loadstone.platforms.vm.devices import (
-    DATA_DISK_NAMES,
     DISK_NAMES,
     choose_card_mac,
     choose_disk_format,
@@ -219,10 +218,9 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
 
     async def mount_disks(self) -> None:
         """Has the agent mount the machine's disks. Raises PlatformError."""
-        controller = self.layout.settings.controller
-        await self.agent.ask("mount", GUEST_SETUP_TIMEOUT_S, disk=DISK_NAMES[controller], path=self.layout.disk_place)
-        if self.layout.data_disk is not None:
-            await self.agent.ask("mount", GUEST_SETUP_TIMEOUT_S, disk=DATA_DISK_NAMES[controller], path=GUEST_FILES)
+        places = [self.layout.disk_place, *([] if self.layout.data_disk is None else [GUEST_FILES])]
+        for disk, path in zip(DISK_NAMES[self.layout.settings.controller], places, strict=False):
+            await self.agent.ask("mount", GUEST_SETUP_TIMEOUT_S, disk=disk, path=path)
 
     async def personalize(self, nics: Sequence[Json]) -> None:
         """The same, and gives it its disk and its addresses. Raises PlatformError."""

@@ -194,9 +194,13 @@ def write_raw_disk(image: Image, size_mib: int, into: Path) -> None:
     file system to the disk when it mounts it. Raises PlatformError.
     """
     source = image.root or _data_disk(size_mib)
-    argv = ["qemu-img", "convert", "-f", "qcow2", "-O", "raw", str(source), str(into)]
-    run_tool(argv, into.parent, IMAGE_TOOLS_REMEDY)
+    _convert_to_raw(source, into)
     os.truncate(into, size_mib << 20)
+
+
+def _convert_to_raw(source: Path, into: Path, *options: str) -> None:
+    argv = ["qemu-img", "convert", *options, "-f", "qcow2", "-O", "raw", str(source), str(into)]
+    run_tool(argv, into.parent, IMAGE_TOOLS_REMEDY)
 
 
 def write_device(image: Image, size_mib: int, device: Path) -> None:
@@ -205,8 +209,7 @@ def write_device(image: Image, size_mib: int, device: Path) -> None:
     """
     _refuse_foreign_content(device)
     source = image.root or _data_disk(size_mib or LEAST_DATA_MIB)
-    argv = ["qemu-img", "convert", "-n", "-f", "qcow2", "-O", "raw", str(source), str(device)]
-    run_tool(argv, device.parent, IMAGE_TOOLS_REMEDY)
+    _convert_to_raw(source, device, "-n")
 
 
 def _refuse_foreign_content(device: Path) -> None:
@@ -228,8 +231,7 @@ def create_data_disk(size_mib: int, form: DiskFormat, into: Path) -> Path:
     if form is DiskFormat.QCOW2:
         create_overlay(_data_disk(size_mib), file, 0)
         return file
-    argv = ["qemu-img", "convert", "-f", "qcow2", "-O", "raw", str(_data_disk(size_mib)), str(file)]
-    run_tool(argv, file.parent, IMAGE_TOOLS_REMEDY)
+    _convert_to_raw(_data_disk(size_mib), file)
     return file
 
 
