@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from pydantic import Field
-
-from loadstone.model.reading import Section
 from loadstone.tools.kind import (
     Amount,
     ToolEnding,
@@ -26,21 +23,31 @@ from loadstone.tools.kind import (
     ToolOutputError,
     ToolTask,
 )
-from loadstone.tools.kinds.pgbench import FAILED, FIND_PGBENCH, PG_DATABASE, PG_PROGRAMS, PG_USER, PGBENCH_LOG
+from loadstone.tools.postgresql import (
+    FIND_PSQL,
+    PG_DATABASE,
+    PG_PROGRAMS,
+    PGBENCH_LOG,
+    SET_PG_PATH,
+    Execution,
+    count_executions,
+    find_version,
+    list_server_options,
+    read_log,
+)
 
 SCRIPTED_NEEDS = {f"{PG_PROGRAMS}/pgbench": "postgresql-contrib", f"{PG_PROGRAMS}/psql": "postgresql-client"}
 FILL_FILE = "fill.sql"
 SCRIPTS_FOLDER = "scripts"
 """Of SQL files, below this package."""
 CHECK_FILE = "check_rows.sql"
-FIND_PSQL = FIND_PGBENCH.replace("exec pgbench", "exec psql")
 FRACTION_FACTOR = 10_000
 """Weight of a share of 1 where shares are fractions."""
 CONNECT_TIMEOUT_S = 300
 """Longest time for all clients to connect and to write the first block of the log."""
 MARGIN_S = 1
 """Time that is played beyond the steady state."""
-PLAY = f"""PATH="$(ls -d {PG_PROGRAMS} 2>/dev/null | tail -n 1):$PATH"
+PLAY = f"""{SET_PG_PATH}
 log=$1 seconds=$2
 shift 2
 date '+started %s.%N'
@@ -55,15 +62,7 @@ wait $pgbench || exit $?
 the clients, which takes seconds where the server is emulated.
 """
 START_LINE = re.compile(r"^started (\d+\.\d+)$", re.MULTILINE)
-US_PER_MS, US_PER_S = 1000, 1_000_000
-
-
-class ScriptedSettings(Section):
-    """Settings of every workload that pgbench plays with scripts of our own."""
-
-    protocol: str = Field(
-        default="prepared", pattern="^(simple|extended|prepared)$", description="`simple`, `extended` or `prepared`"
-    )
+US_PER_MS = 1000
 
 
 @dataclass(frozen=True)
@@ -78,21 +77,6 @@ class Script:
     def file(self) -> str:
         """Its file in the folder of the run."""
         return f"{self.name}.sql"
-
-
-@dataclass(frozen=True)
-class Execution:
-    """One execution of a script by a client, as a line of pgbench's log has it."""
-
-    client: int
-    number: int
-    """1 for the first of its client."""
-    script: int
-    """Its script, by its place."""
-    end_s: float
-    """On the wall clock."""
-    time_us: int | None
-    """None where it failed."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +113,7 @@ def build_filling(task: ToolTask, sizes: Mapping[str, int]) -> list[list[str]]:
     """Returns the command that fills the database again and checks its rows. The server generates them."""
     variables = [part for name, size in sizes.items() for part in ("-v", f"{name}={size}")]
     file = ["-v", "ON_ERROR_STOP=1", "-f", str(task.folder / FILL_FILE)]
-    return [["sh", "-c", FIND_PSQL, "psql", "-X", "-q", *_server(task), *variables, *file, PG_DATABASE]]
+    return [["sh", "-c", FIND_PSQL, "psql", "-X", "-q", *list_server_options(task), *variables, *file, PG_DATABASE]]
 
 
 def build_playing(
@@ -144,24 +128,16 @@ def build_playing(
         *(f"--define={name}={value}" for name, value in variables.items()),
         *(f"--file={task.folder / script.file}@{script.weight}" for script in scripts),
     ]
-    asking = shlex.join(["psql", "-X", "-q", "-A", "-t", *_server(task), "-c", query, PG_DATABASE])
+    asking = shlex.join(["psql", "-X", "-q", "-A", "-t", *list_server_options(task), "-c", query, PG_DATABASE])
     text = f"{PLAY}{asking}\n" if query else PLAY
-    return ["sh", "-c", text, "pgbench", log, str(seconds), *_server(task), *options, PG_DATABASE]
-
-
-def _server(task: ToolTask) -> list[str]:
-    return ["-h", task.endpoint.host, "-p", str(task.endpoint.port), "-U", PG_USER]
+    return ["sh", "-c", text, "pgbench", log, str(seconds), *list_server_options(task), *options, PG_DATABASE]
 
 
 def read_executions(folder: Path) -> dict[int, list[Execution]]:
     """Returns all executions by client, in their order. Raises ToolOutputError where some are missing."""
     executions: dict[int, list[Execution]] = defaultdict(list)
-    for file in folder.glob(f"{PGBENCH_LOG}.*"):
-        for line in file.read_text().splitlines():
-            client, number, time, script, epoch_s, epoch_us, *_ = line.split()
-            time_us = None if time == FAILED else int(time)
-            end_s = int(epoch_s) + int(epoch_us) / US_PER_S
-            executions[int(client)].append(Execution(int(client), int(number), int(script), end_s, time_us))
+    for execution in read_log(folder):
+        executions[execution.client].append(execution)
     if not executions:
         raise ToolOutputError(f"no transaction in {PGBENCH_LOG}: the clients took too long to connect")
     for client_number, lines in executions.items():
@@ -176,11 +152,11 @@ def build_figures(task: ToolTask, output: ToolOutput, steps: Sequence[UserStep])
 
     The warm-up begins when all clients are connected. Users who connect too slowly shorten the steady state.
     """
-    version = next((line for line in output.text.splitlines() if line.startswith("pgbench")), "")
+    version = find_version(output)
     started = START_LINE.search(output.text)
     if not version or started is None:
         raise ToolOutputError("no line with pgbench's version, or none with its start")
-    steady_from_s = min(map(_compute_begin_s, steps)) + task.lead_s
+    steady_from_s = min(step.execution.begin_s for step in steps) + task.lead_s
     seconds = min(int(task.steady_s), int(max(step.execution.end_s for step in steps) - steady_from_s))
     if seconds < 1:
         raise ToolOutputError("the clients took too long to connect, and no second of the steady state was left")
@@ -199,10 +175,6 @@ def build_figures(task: ToolTask, output: ToolOutput, steps: Sequence[UserStep])
     )
 
 
-def _compute_begin_s(step: UserStep) -> float:
-    return step.execution.end_s - (step.execution.time_us or 0) / US_PER_S
-
-
 def _interval(second: int, steps: Sequence[UserStep]) -> ToolInterval:
     steps_of: dict[str, list[UserStep]] = defaultdict(list)
     for step in steps:
@@ -212,9 +184,7 @@ def _interval(second: int, steps: Sequence[UserStep]) -> ToolInterval:
 
 
 def _amount(steps: Iterable[UserStep]) -> Amount:
-    times_us = [step.execution.time_us for step in steps]
-    answered = [time_us for time_us in times_us if time_us is not None]
-    return Amount.count_times(answered, errors=len(times_us) - len(answered))
+    return count_executions(step.execution for step in steps)
 
 
 def _endings(steps: Iterable[UserStep], steady: Iterable[UserStep]) -> tuple[ToolEnding, ...]:

@@ -12,6 +12,7 @@ from loadstone.tools.kinds import fio, iperf3, pgbench, sysbench, warehouses
 from loadstone.tools.kinds.iperf3 import Iperf3Settings
 from loadstone.tools.kinds.pgbench import PgbenchSettings
 from loadstone.tools.kinds.sysbench import SysbenchSettings
+from loadstone.tools.postgresql import PGBENCH_LOG
 from tests.places import DATA
 
 RECORDED = DATA / "tools"
@@ -127,7 +128,7 @@ def test_pgbench_counts_transactions_that_ended_in_the_steady_state(tmp_path: Pa
         "b": ["1 1 50000 0 1000 200000", "1 2 failed 0 1003 100000", "1 3 6000 0 1005 100000"],
     }
     for name, lines in ends.items():
-        (tmp_path / f"{pgbench.PGBENCH_LOG}.{name}").write_text("\n".join(lines) + "\n")
+        (tmp_path / f"{PGBENCH_LOG}.{name}").write_text("\n".join(lines) + "\n")
     given = task("tpcb", tmp_path, settings=PgbenchSettings())
     found = pgbench.KIND.figures(given, printed("pgbench (15.18)\n"))
     # The first transaction began at 1000.0, so the steady state is from 1002.0 to 1005.0.

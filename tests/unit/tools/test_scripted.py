@@ -9,7 +9,7 @@ from loadstone.model.target import Endpoint
 from loadstone.run.tool_job import read_tool_settings
 from loadstone.tools.kind import ToolKind, ToolLine, ToolOutput, ToolOutputError, ToolTask
 from loadstone.tools.kinds import dvd_store, order_entry
-from loadstone.tools.kinds.pgbench import PGBENCH_LOG
+from loadstone.tools.postgresql import PGBENCH_LOG
 from loadstone.tools.scripted import FILL_FILE, compute_weights
 from loadstone.workloads import load
 
@@ -109,16 +109,16 @@ def test_pauses_of_order_entry_are_no_transactions_and_errors_stay_with_their_ki
         "1 4 5000 1 1003 5000",
         "1 5 100000 1 1005 105000",
     )
-    found = order_entry.KIND.figures(task("order-entry", tmp_path), printed())
-    assert found.steady_s == 3.0
+    figures = order_entry.KIND.figures(task("order-entry", tmp_path), printed())
+    assert figures.steady_s == 3.0
     # It was started at 998.0, two seconds before all clients were connected.
-    assert found.begin_s == pytest.approx(4.0)
-    assert [interval.amount.count for interval in found.intervals] == [2, 1, 0]
-    assert dict(found.get_total("new-customer").times_us) == {2000: 1}
-    assert dict(found.get_total("browse").times_us) == {5000: 1}
-    assert (found.get_total("process-orders").count, found.get_total("process-orders").errors) == (1, 1)
-    assert found.get_total("update-orders").count == 0
-    assert dict(found.pauses.times_us) == {1_991_000: 1, 200_000: 1, 499_000: 1}
+    assert figures.begin_s == pytest.approx(4.0)
+    assert [interval.amount.count for interval in figures.intervals] == [2, 1, 0]
+    assert dict(figures.get_total("new-customer").times_us) == {2000: 1}
+    assert dict(figures.get_total("browse").times_us) == {5000: 1}
+    assert (figures.get_total("process-orders").count, figures.get_total("process-orders").errors) == (1, 1)
+    assert figures.get_total("update-orders").count == 0
+    assert dict(figures.pauses.times_us) == {1_991_000: 1, 200_000: 1, 499_000: 1}
 
 
 def test_clients_that_connect_too_slowly_shorten_the_steady_state(tmp_path: Path) -> None:
@@ -148,14 +148,14 @@ def test_orders_of_dvd_store_are_followed_from_the_pause_to_the_purchase(tmp_pat
         "0 13 failed 9 1004 800000",
         "0 14 100000 9 1005 900000",
     )
-    found = dvd_store.KIND.figures(task("dvd-store", tmp_path), printed(f"{PRINTED}refused 0 2\nrefused 1 1\n"))
-    assert dict(found.get_total("login").times_us) == {4000: 1}
-    assert dict(found.get_total("new-customer").times_us) == {5000: 2}
-    assert dict(found.get_total("search").times_us) == {1000: 1, 1100: 1, 1200: 1, 1300: 1}
-    assert dict(found.get_total("purchase").times_us) == {7000: 1, 8000: 1}
-    assert found.get_total("purchase").errors == 1
-    assert dict(found.pauses.times_us) == {600_000: 1, 100_000: 1}
-    endings = [(ending.operation, ending.name, ending.count, ending.steady) for ending in found.endings]
+    figures = dvd_store.KIND.figures(task("dvd-store", tmp_path), printed(f"{PRINTED}refused 0 2\nrefused 1 1\n"))
+    assert dict(figures.get_total("login").times_us) == {4000: 1}
+    assert dict(figures.get_total("new-customer").times_us) == {5000: 2}
+    assert dict(figures.get_total("search").times_us) == {1000: 1, 1100: 1, 1200: 1, 1300: 1}
+    assert dict(figures.get_total("purchase").times_us) == {7000: 1, 8000: 1}
+    assert figures.get_total("purchase").errors == 1
+    assert dict(figures.pauses.times_us) == {600_000: 1, 100_000: 1}
+    endings = [(ending.operation, ending.name, ending.count, ending.steady) for ending in figures.endings]
     assert endings == [("purchase", "bought", 1, 1), ("purchase", "rolled_back", 1, 1)]
 
 

@@ -14,12 +14,11 @@ from typing import Literal
 from pydantic import Field
 
 from loadstone.tools.kind import ToolFigures, ToolKind, ToolOutput, ToolTask
+from loadstone.tools.postgresql import Execution, ProtocolSettings
 from loadstone.tools.scripted import (
     SCRIPTED_NEEDS,
     US_PER_MS,
-    Execution,
     Script,
-    ScriptedSettings,
     UserStep,
     build_figures,
     build_filling,
@@ -60,7 +59,7 @@ REFUSALS = "SELECT 'refused ' || client || ' ' || purchase FROM dvd_store.refusa
 REFUSAL = re.compile(r"^refused (\d+) (\d+)$", re.MULTILINE)
 
 
-class DvdStoreSettings(ScriptedSettings):
+class DvdStoreSettings(ProtocolSettings):
     """Size of the database and habits of its customers."""
 
     scale: Literal["S", "M", "L"] = Field(

@@ -6,11 +6,11 @@ The facts are those of the published tests of fault tolerance (docs/protection.m
 from pydantic import Field
 
 from loadstone.tools.kind import ToolFigures, ToolKind, ToolOutput, ToolTask
+from loadstone.tools.postgresql import ProtocolSettings
 from loadstone.tools.scripted import (
     SCRIPTED_NEEDS,
     US_PER_MS,
     Script,
-    ScriptedSettings,
     UserStep,
     build_figures,
     build_filling,
@@ -36,7 +36,7 @@ PAUSE_OR_WORK = """\\if :is_thinking
 """A script pauses, then works; a transaction that fails is followed by a pause too."""
 
 
-class OrderEntrySettings(ScriptedSettings):
+class OrderEntrySettings(ProtocolSettings):
     """Size of the database and pauses of its users."""
 
     scale: int = Field(

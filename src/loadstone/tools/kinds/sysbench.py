@@ -8,7 +8,7 @@ from pydantic import Field
 
 from loadstone.model.reading import Section
 from loadstone.tools.kind import Amount, ToolFigures, ToolInterval, ToolKind, ToolOutput, ToolOutputError, ToolTask
-from loadstone.tools.kinds.pgbench import PG_DATABASE, PG_USER
+from loadstone.tools.postgresql import PG_DATABASE, PG_USER
 
 SYSBENCH = "/usr/bin/sysbench"
 SECOND_LINE = re.compile(r"^\[ (\d+)s \] thds: (\d+) tps: ([\d.]+) .* err/s: ([\d.]+)", re.MULTILINE)
