@@ -64,10 +64,10 @@ def test_mail_that_is_acknowledged_and_lost_is_caught(tmp_path: Path, loadstone_
     (tmp_path / "fast").mkdir()
     (tmp_path / "fast/workload.toml").write_text(shipped.replace(PAUSE, "mean_s = 0.05"))
     port = find_free_port()
-    words = [find_server(), "mail", "--folder", str(tmp_path / "mail"), "--listen", f"127.0.0.1:{port}"]
-    words += ["--listen-lmtp", "127.0.0.1:0", "--until-stdin-ends"]
+    command = [find_server(), "mail", "--folder", str(tmp_path / "mail"), "--listen", f"127.0.0.1:{port}"]
+    command += ["--listen-lmtp", "127.0.0.1:0", "--until-stdin-ends"]
     with (
-        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server,
         open_losing_server() as losing_port,
     ):
         assert server.stdout is not None

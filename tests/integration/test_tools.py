@@ -67,10 +67,10 @@ def test_users_whom_the_database_refuses_make_a_failed_run_with_the_output_kept(
     loadstone: LoadstoneRunner, tmp_path: Path
 ) -> None:
     done = loadstone("run", "order-entry", "--sessions", "20", "--set", "postgresql.max_connections=12", *WINDOW)
-    said = " ".join((done.stdout + done.stderr).split())
+    printed = " ".join((done.stdout + done.stderr).split())
     assert done.returncode != 0
-    assert "order-entry ended with code 1" in said, said
-    assert "too many clients" in said, said
+    assert "order-entry ended with code 1" in printed, printed
+    assert "too many clients" in printed, printed
     assert (newest(tmp_path) / "runs" / "order-entry-1" / OUTPUT).is_file()
 
 

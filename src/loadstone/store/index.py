@@ -112,9 +112,8 @@ class ResultIndex:
         entry = self.entries.get(path.name)
         if entry is not None and entry.stamp == stamp:
             return entry.listed
-        from loadstone.store.listed import (
-            read_listed,  # loads all records, which a list that is up to date does not need
-        )
+        # It loads all records, which a list that is up to date does not need.
+        from loadstone.store.listed import read_listed
 
         listed = read_listed(path)
         if _is_settled(stamp) and _stamp(str(path)) == stamp:

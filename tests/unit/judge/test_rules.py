@@ -209,7 +209,7 @@ def test_validation_errors_that_were_printed_are_judged_and_others_are_not(wrong
     figures = replace(run(), lag=NOTHING, driver_cpu=(), is_disclosed=False, has_printed_errors=True)
     first, *others = figures.operations
     figures = replace(figures, operations=(replace(first, errors={"content": wrong} if wrong else {}), *others))
-    outcomes = {one.id: one.outcome for one in apply_rules(CRITERIA, figures)}
+    outcomes = {check.id: check.outcome for check in apply_rules(CRITERIA, figures)}
     assert outcomes[CheckId.VALIDATION_ERRORS] is outcome
     assert outcomes[CheckId.UNANSWERED] is Outcome.NOT_JUDGED
     assert outcomes[CheckId.DRIVER_ERRORS] is Outcome.NOT_JUDGED

@@ -62,7 +62,7 @@ def test_only_a_workload_that_sends_mail_is_told_where_a_server_accepts_it() -> 
     jsonschema.validate(heavy, PLAN_SCHEMA)
     assert heavy["parts"][0]["targets"][0]["delivery"] == delivery
     assert "delivery" not in plain["parts"][0]["targets"][0]
-    assert [one["path"] for one in heavy["parts"][0]["workload"]["operations"]][-1] == "SEND 3.08"
+    assert heavy["parts"][0]["workload"]["operations"][-1]["path"] == "SEND 3.08"
     assert len(plain["parts"][0]["workload"]["operations"]) == 12
     with pytest.raises(UsageError, match="sends mail"):
         planned("mail:heavy", Target.parse(["http://127.0.0.1:143"]))

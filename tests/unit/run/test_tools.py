@@ -106,9 +106,9 @@ def test_a_mix_has_its_operations_its_pauses_and_their_endings_in_the_record(tmp
         ToolInterval.build_mix(1.0, 2.0, {"buy.sql": Amount.count_times([], errors=1), "look.sql": look}),
     ]
     endings = (ToolEnding("buy.sql", "bought", 9, 2), ToolEnding("buy.sql", "rolled_back", 1, 0))
-    told = ToolFigures("tool 1", 2.0, intervals, pauses=Amount.count_times([200_000, 400_000]), endings=endings)
+    figures = ToolFigures("tool 1", 2.0, intervals, pauses=Amount.count_times([200_000, 400_000]), endings=endings)
     operations = (ToolOperation("look", "look.sql", LIMIT), ToolOperation("buy", "buy.sql", LIMIT))
-    records = group_events(list(build_events(replace(job(tmp_path, ""), operations=operations), told)))
+    records = group_events(list(build_events(replace(job(tmp_path, ""), operations=operations), figures)))
     figures = derive_figures(records)
     by_name = {operation.name: operation for operation in figures.operations}
     assert (by_name["look"].requests, by_name["look"].good) == (6, 6)
