@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from pyroute2 import IPRoute, NetNS, netns
 
-from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.machine import PRIVATE, PUBLIC, SERVER, MachineSpec
+from loadstone.model.target import Endpoint
 from loadstone.platforms import journal
 from loadstone.platforms.fabric import BLOCK
 from loadstone.testbed.context import open_testbed
@@ -97,3 +98,25 @@ def test_rules_of_a_killed_testbed_are_taken_away() -> None:
     assert journal.UNDO["rules"](entry) == f"routing rules from {subnet}/24"
     assert rules_from(subnet) == 0
     assert journal.UNDO["rules"](entry) == ""
+
+
+def test_a_machine_answers_on_each_of_its_public_networks_and_a_peer_asks_over_the_private_one(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with open_testbed(tmp_path) as base:
+            spec = MachineSpec(platform="container", public_networks=3)
+            machine = await base.start_machine("web", spec, (PUBLIC, PRIVATE))
+            peer = await base.start_machine("db", spec, (PRIVATE,))
+            await machine.start("idle", [SERVER, "idle", "--listen", "0.0.0.0:9000"])
+            await peer.start("idle", [SERVER, "idle", "--listen", "0.0.0.0:9000"])
+            networks = machine.facts["networks"]
+            assert list(networks) == [PUBLIC, "public-2", "public-3", PRIVATE]
+            assert list(peer.facts["networks"]) == [PRIVATE]
+            assert [machine.address, *machine.further_addresses] == list(networks.values())[:3]
+            for address in networks.values():
+                with socket.create_connection((address, 9000), timeout=10):
+                    pass
+            assert await machine.find_route(peer, 9000) == Endpoint(peer.facts["networks"][PRIVATE], 9000)
+            outside = await machine.read_outside()
+            assert outside is not None and all(line["bytes_recv"] > 0 for line in outside["network"].values())
+
+    asyncio.run(play())

@@ -1,6 +1,6 @@
 """Machines on another host as the testbed sees them: what they are asked goes to that host's supervisor."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -102,6 +102,11 @@ class RemoteMachine(MachineFiles, MachineCounters):
     def address(self) -> str:
         """Where all hosts of the fleet reach it."""
         return self.description.address
+
+    @property
+    def further_addresses(self) -> Sequence[str]:
+        """Empty: a machine of a fleet has one public network."""
+        return ()
 
     @property
     def files(self) -> str:

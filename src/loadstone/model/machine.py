@@ -12,6 +12,8 @@ from loadstone.model.selector import RoleSettings
 PUBLIC, PRIVATE = "public", "private"
 """The network of users, and the one between machines of one system."""
 
+MOST_PUBLIC_NETWORKS = 8
+
 SERVER = "loadstone-server"
 """Name of the reference servers' program in commands of services; every place knows where it is."""
 
@@ -63,6 +65,9 @@ class MachineSpec(Section):
         default=None, description="speed of its public access link in Mbit/s, each way, 0.01 to 30000"
     )
     lines: Lines = Field(default=Lines.SHARED, description="`shared`: all on one bridge, or `own`: each on its own")
+    public_networks: Annotated[int, Field(ge=1, le=MOST_PUBLIC_NETWORKS)] = Field(
+        default=1, description="number of public networks, each with its own card, 1 to 8; users are distributed"
+    )
     pin: str | None = Field(
         default=None, description="cores of the host it may use, such as 0-1 or 0+2; round robin as 0/1"
     )
@@ -83,6 +88,13 @@ class MachineSpec(Section):
         """What is declared other than usual, as users write it."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
+
+def list_public_networks(count: int) -> tuple[str, ...]:
+    """Returns the names of a machine's public networks: `public`, `public-2` and so on."""
+    return (PUBLIC, *(f"{PUBLIC}-{number}" for number in range(2, count + 1)))
+
+
+ALL_PUBLIC_NETWORKS = list_public_networks(MOST_PUBLIC_NETWORKS)
 
 HERE = MachineSpec()
 """A process of this machine, on any core."""

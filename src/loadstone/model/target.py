@@ -139,6 +139,12 @@ class Target:
         sides = [side.host for side in (self.http, self.https) if side is not None]
         return any(host == "localhost" or host.startswith("127.") for host in sides)
 
+    def with_address(self, host: str) -> "Target":
+        """Returns the same ports of another address of its machine."""
+        http, https = (side and replace(side, host=host) for side in (self.http, self.https))
+        delivery = self.delivery and replace(self.delivery, endpoint=replace(self.delivery.endpoint, host=host))
+        return replace(self, http=http, https=https, delivery=delivery)
+
     @classmethod
     def parse(cls, urls: list[str], authority_pem: str | None = None, verify: bool = True) -> "Target":
         """Reads one or more URLs; their schemes say which side is which. Raises UsageError."""

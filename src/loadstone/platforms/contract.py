@@ -3,7 +3,7 @@
 A machine comes up inside `async with`, and is gone with everything in it when the block ends.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -143,6 +143,11 @@ class MachineNetwork(Protocol):
     @property
     def address(self) -> str:
         """Address at which the driver reaches it."""
+
+    @property
+    def further_addresses(self) -> Sequence[str]:
+        """Its addresses on further public networks, where users reach the same ports."""
+        return ()
 
     async def choose_port(self, usual: int) -> int:
         """A port for a service that must be told one: the usual one where nobody else can have it, else a free one."""

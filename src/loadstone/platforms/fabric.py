@@ -16,7 +16,6 @@ from typing import Any
 
 from loadstone.host import locks, netlink
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import PUBLIC
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.subnets import BLOCK, PREFIX, find_free_subnet
 
@@ -192,12 +191,14 @@ class Fabric:
             await _guarded(self._send_everywhere, nic.network)
         return nic
 
-    async def link(self, network: str, namespace: str, mbit_per_s: float | None) -> NetworkInterface:
+    async def link(
+        self, network: str, namespace: str, mbit_per_s: float | None, *, is_default_route: bool = False
+    ) -> NetworkInterface:
         """A line into another namespace, which is made if need be. Raises PlatformError."""
         bridge = await self.get_network(network)
         self.lines += 1
         nic = self._wire(bridge, f"eth{self.lines}", namespace)
-        await _guarded(self._make_link, nic, mbit_per_s)
+        await _guarded(self._make_link, nic, mbit_per_s, is_default_route)
         return nic
 
     def _wire(self, network: Network, interface: str, namespace: str) -> NetworkInterface:
@@ -318,7 +319,7 @@ class Fabric:
         with netlink.NetNS(self.namespace) as inside:
             inside.link("set", index=_index(inside, network), kind="bridge", br_ageing_time=0)
 
-    def _make_link(self, nic: NetworkInterface, mbit_per_s: float | None) -> None:
+    def _make_link(self, nic: NetworkInterface, mbit_per_s: float | None, is_default_route: bool) -> None:
         if nic.namespace not in netlink.netns.listnetns():
             self.journal.note("namespace", name=nic.namespace)
             netlink.netns.create(nic.namespace)
@@ -337,7 +338,7 @@ class Fabric:
             namespace.link("set", index=index, state="up")
             if mbit_per_s is not None:
                 _slow(namespace, nic.interface, mbit_per_s)
-            if nic.network.startswith(PUBLIC):
+            if is_default_route:
                 namespace.route("add", dst="default", gateway=nic.host)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from loadstone.model.machine import PUBLIC
+from loadstone.model.machine import ALL_PUBLIC_NETWORKS, PUBLIC
 from loadstone.platforms.fabric import TAP, NetworkInterface
 
 
@@ -11,6 +11,11 @@ def find_address(nics: Mapping[str, NetworkInterface]) -> str | None:
     """The address at which the host reaches a machine with these lines: the public one, else the first."""
     nic = nics.get(PUBLIC) or next(iter(nics.values()), None)
     return nic.address if nic else None
+
+
+def list_further_addresses(nics: Mapping[str, NetworkInterface]) -> tuple[str, ...]:
+    """Returns the addresses of a machine on its public networks but the first."""
+    return tuple(nics[network].address for network in ALL_PUBLIC_NETWORKS[1:] if network in nics)
 
 
 def list_addresses(nics: Mapping[str, NetworkInterface]) -> dict[str, str]:

@@ -16,6 +16,8 @@ EVERY = frozenset({"platform", "count", "cpus", "host"})
 """What can be said of a machine of any platform."""
 OWN_LINES = frozenset({"memory", "mbit_per_s", "lines"})
 """Of machines with lines and memory of their own."""
+SEVERAL_LINES = OWN_LINES | {"public_networks"}
+"""Of those that may have several lines to users."""
 
 OwnSettings = TypeVar("OwnSettings", bound=Section)
 

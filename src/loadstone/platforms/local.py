@@ -1,6 +1,6 @@
 """What machines have in common whose programs run under the host's own kernel."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from loadstone.model.machine import MachineSpec
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, MachineContext, MachineCounters, ProgramHost, Service
 from loadstone.platforms.failing import fail_processes
-from loadstone.platforms.interfaces import find_address, read_line_counters
+from loadstone.platforms.interfaces import find_address, list_further_addresses, read_line_counters
 from loadstone.platforms.routing import find_route_over
 
 Json = dict[str, Any]
@@ -45,6 +45,11 @@ class LocalMachine(ProgramHost, MachineCounters):
     def address(self) -> str:
         """Its own, or the host's."""
         return find_address(self.context.nics) or self.context.listen
+
+    @property
+    def further_addresses(self) -> Sequence[str]:
+        """Those of its lines."""
+        return list_further_addresses(self.context.nics)
 
     @property
     def files(self) -> str:

@@ -7,7 +7,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import PUBLIC, Lines, MachineSpec
+from loadstone.model.machine import ALL_PUBLIC_NETWORKS, PUBLIC, Lines, MachineSpec, list_public_networks
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Platform
 from loadstone.platforms.fabric import Fabric, NetworkInterface, TapOptions
 from loadstone.platforms.journal import ResourceJournal, open_journal
@@ -34,30 +34,37 @@ class MachineMaker:
         """
         platform = await require_platform(spec)
         attachment = platform.choose_attachment(spec)
-        linked = networks if attachment is not Attachment.NONE else ()
+        linked = _list_lines(spec, networks) if attachment is not Attachment.NONE else ()
         nics = {network: await self._link(name, spec, network, attachment) for network in linked}
         self.hosts += [nics[PUBLIC].host] if PUBLIC in nics else []
         site = MachineContext(name, spec, self.logs, self.journal, nics, describe_machine(spec), listen)
         return await self.stack.enter_async_context(platform.start_machine(site))
 
     async def _link(self, name: str, spec: MachineSpec, network: str, attachment: Attachment) -> NetworkInterface:
-        speed = spec.mbit_per_s if network == PUBLIC else None
+        is_public = network in ALL_PUBLIC_NETWORKS
+        speed = spec.mbit_per_s if is_public else None
         settings = get_own_settings(spec, NetworkSettings)
-        outer = settings.bridge if network == PUBLIC else ""
+        outer = settings.choose_bridge(ALL_PUBLIC_NETWORKS.index(network)) if is_public else ""
         bridge = self._choose_network(network, spec.lines, outer)
         if attachment in (Attachment.TAP, Attachment.TWO_TAPS):
             options = TapOptions(speed, settings.queues, settings.mtu or 0, outer)
             return await self.fabric.create_tap(bridge, options, has_twin=attachment is Attachment.TWO_TAPS)
-        return await self.fabric.link(bridge, f"{self.journal.name}-{name}", speed)
+        return await self.fabric.link(bridge, f"{self.journal.name}-{name}", speed, is_default_route=network == PUBLIC)
 
     def _choose_network(self, network: str, lines: Lines, outer: str) -> str:
         """Returns the name of a machine's network. Machines on several bridges of the host are on several networks, so
         that no bridge is connected with another.
         """
         another = f"{network}{len(self.fabric.networks) + 1}"
-        if network == PUBLIC and lines is Lines.OWN:
+        if network in ALL_PUBLIC_NETWORKS and lines is Lines.OWN:
             return another
         return (self.fabric.find_joined(outer) or another) if outer else network
+
+
+def _list_lines(spec: MachineSpec, networks: Sequence[str]) -> list[str]:
+    """Returns the networks of a machine: each of its public networks in place of the public one."""
+    public = list_public_networks(spec.public_networks)
+    return [line for network in networks for line in (public if network == PUBLIC else (network,))]
 
 
 @asynccontextmanager

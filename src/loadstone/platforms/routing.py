@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from loadstone.model.machine import PUBLIC
+from loadstone.model.machine import ALL_PUBLIC_NETWORKS
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.fabric import NetworkInterface
@@ -17,7 +17,7 @@ async def find_route_over(
     route. A private network comes before the public network; `host` is how a machine without interfaces names the host.
     """
     theirs: Mapping[str, str] = peer.facts.get("networks", {})
-    shared = sorted((name for name in nics if name in theirs), key=lambda name: name == PUBLIC)
+    shared = sorted((name for name in nics if name in theirs), key=lambda name: name in ALL_PUBLIC_NETWORKS)
     if shared:
         return Endpoint(theirs[shared[0]], port)
     there = await peer.find_endpoint(port)

@@ -76,7 +76,7 @@ class RoundDriver:
         tile = testbed.tiles[self.copy - 1]
         if self.is_idle:
             return {Role.IDLE: tuple(tile.heartbeats.values())}
-        return {str(role): (target,) for role, target in tile.targets.items()}
+        return {str(role): targets for role, targets in tile.targets.items()}
 
     def _place(self, testbed: Testbed, job: DriverJob, copy: int) -> DriverJob:
         """Returns the job of a driver that starts with all others, and has the machines of its copy in its record."""

@@ -23,7 +23,7 @@ from loadstone.run.spec import Begin, RunSpec
 from loadstone.store.folder import ResultFolder
 from loadstone.store.layout import LOGS
 from loadstone.store.read import FAULT
-from loadstone.testbed import refuse_impossible
+from loadstone.testbed import refuse_impossible, refuse_unreachable
 
 
 def check(spec: RunSpec) -> Deployment:
@@ -37,9 +37,11 @@ def check(spec: RunSpec) -> Deployment:
 async def run(spec: RunSpec, listener: Listener, begin: Begin) -> Path:
     """Makes a run; returns the result folder, which is judged and marked with how far it got. Raises LoadstoneError."""
     deployment = check(spec)
-    if spec.fleet is None:  # hosts of a fleet report what they cannot create
-        machines = [machine.spec for machine in deployment.plan_machines()]
-        await refuse_impossible([*deployment.declared_machines, *machines])
+    machines = [*deployment.declared_machines, *(machine.spec for machine in deployment.plan_machines())]
+    if spec.fleet is None:
+        await refuse_impossible(machines)
+    else:  # its hosts report what they cannot create
+        refuse_unreachable(machines)
     make_meters(spec.power)
     with Signals() as signals:
         folder = ResultFolder.create(spec.results, declare_manifest(spec))

@@ -82,6 +82,15 @@ async def refuse_impossible(specs: Iterable[MachineSpec]) -> None:
         is_bridged(spec)
 
 
+def refuse_unreachable(specs: Iterable[MachineSpec]) -> None:
+    """Raises PlatformError for a machine of a fleet with networks that its other hosts do not reach."""
+    if any(spec.public_networks > 1 for spec in specs):
+        raise PlatformError(
+            "A machine of a fleet has one public network, since other hosts reach it at one address. "
+            "Remove `public_networks`, or run without --fleet."
+        )
+
+
 def is_bridged(spec: MachineSpec) -> bool:
     """Whether a machine has lines of its own; raises PlatformError where it cannot have what it asks for."""
     return get_platform_kind(spec.platform).maker.choose_attachment(spec) is not Attachment.NONE

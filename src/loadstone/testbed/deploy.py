@@ -114,15 +114,16 @@ async def deploy(
         url = await peers.with_role(ServiceRole.DATABASE).find_address(fronts[0])
         data = DataSet(topology.need, fronts[0], url, choices.needs.rows, peers.copied_s)
         await data.put()
-    targets = tuple([await _start_front(running, topology, choices, machine, peers) for machine in fronts])
+    started = [await _start_front(running, topology, choices, machine, peers) for machine in fronts]
+    targets = tuple(target for service in started for target in service.targets)
     if data is not None and choices.services.get(ServiceRole.CACHE):
-        data.keepers = [target.http for target in targets if target.http is not None]
+        data.keepers = [service.http for service in started]
     kind = choices.get_kind(topology.balancer) if topology.balancer else None
     if topology.balancer and kind is not None:
         (machine,) = machines[topology.balancer.name]
         servers = tuple(target.http for target in targets if target.http is not None)
         site = replace(choices.build_site(topology.balancer, machine), servers=servers)
-        targets = ((await start_service(running, machine, kind, site)).target,)
+        targets = (await start_service(running, machine, kind, site)).targets
     return StartedApplication(targets, data)
 
 
@@ -153,7 +154,7 @@ async def _start_peers(
 
 async def _start_front(
     running: Running, topology: Topology, choices: DeploymentChoices, machine: Machine, peers: StartedPeers
-) -> Target:
+) -> StartedService:
     kind, needs = choices.get_kind(topology.front), choices.needs
     assert kind is not None, "the front of every topology has a machine"
     inner_roles = [role for role in topology.peers if role.is_in_front(choices.services[role.name])]
@@ -170,4 +171,4 @@ async def _start_front(
         peers=addresses,
         shared_folder=peers.shared_folders.get(machine.name, ""),
     )
-    return (await start_service(running, machine, kind, site)).target
+    return await start_service(running, machine, kind, site)

@@ -55,6 +55,11 @@ class StartedService:
         """Where the driver reaches it, with the certificate to trust."""
         return Target(self.http, self.https, self.authority_pem, delivery=self.delivery)
 
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The same on each public network of its machine."""
+        return (self.target, *(self.target.with_address(address) for address in self.machine.further_addresses))
+
     async def find_address(self, machine: Machine) -> str:
         """Returns where a machine reaches it, as its kind writes addresses. Raises PlatformError where none does."""
         return self.kind.url(await route(machine, self.machine, self.port))
@@ -84,7 +89,7 @@ async def start_service(
     _note_settings(machine, kind, site)
     is_kept = kind.reads_files and not site.shared_folder
     kept_files = await provide_files(running.base, machine, site.file_sets) if is_kept else ""
-    site = replace(site, names=("localhost", machine.address), kept_files=kept_files)
+    site = replace(site, names=("localhost", machine.address, *machine.further_addresses), kept_files=kept_files)
     # A service on a free port creates a certificate in memory. A machine that comes back would have another one then,
     # which its clients refuse.
     if kind.has_tls and (kind.port is not None or machine.comes_back):

@@ -19,7 +19,7 @@ class TileUp:
     """A tile that is up."""
 
     number: int
-    targets: dict[Role, Target] = field(default_factory=dict)
+    targets: dict[Role, tuple[Target, ...]] = field(default_factory=dict)
     """Where users reach it: web, app, mail, idle."""
     heartbeats: dict[str, Target] = field(default_factory=dict)
     """Where its machines answer heartbeats, by name."""
@@ -34,7 +34,7 @@ class Testbed:
     __test__ = False  # its name begins like a test's
 
     targets: tuple[Target, ...]
-    """Where its machines answer; users are dealt to them in turn."""
+    """Where its machines answer, on each of their public networks; users are dealt to them in turn."""
     about: str
     processes: Callable[[], dict[str, int]] = dict
     """Process ids by role as they are now, for the monitors; empty when the system is not ours to watch."""

@@ -261,8 +261,8 @@ async def _start_tile(running: Running, system: PlacedTiles, number: int) -> Til
         running.base.fleet.settle(planned.together, [machine.spec for machine in planned.machines])
     started = await start_system(running, planned)
     machines = {role: started.machines[role][0] for role in Role}
-    targets = {Role(role): role_targets[0] for role, role_targets in started.targets.items()}
-    tile = TileUp(number, targets, {machines[Role.IDLE].name: targets[Role.IDLE]})
+    targets = {Role(role): role_targets for role, role_targets in started.targets.items()}
+    tile = TileUp(number, targets, {machines[Role.IDLE].name: targets[Role.IDLE][0]})
     idle = get_service_kind(ServiceRole.IDLE, EMBEDDED)
     heartbeats = set()
     for role, machine in machines.items():

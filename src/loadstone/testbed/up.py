@@ -139,7 +139,7 @@ async def start_station(
         started = await _start_alike(running, layout, placement, kind, threads=1)
         meters = {service.machine.name: Meter(service.http, station.USAGE) for service in started}
         about = _described_alike(layout, placement)
-        targets = tuple(service.target for service in started)
+        targets = tuple(target for service in started for target in service.targets)
         yield Testbed(targets, about, running.list_processes, running.describe_dead, meters, base.machines)
 
 
@@ -153,7 +153,7 @@ async def start_file_server(
         running = Running(base)
         started = await _start_alike(running, layout, placement, kind, layout.workers, {layout.files: layout.sessions})
         about = _described_alike(layout, placement)
-        targets = tuple(service.target for service in started)
+        targets = tuple(target for service in started for target in service.targets)
         yield Testbed(targets, about, running.list_processes, running.describe_dead, machines=base.machines)
 
 

@@ -78,3 +78,12 @@ def test_credentials_in_a_target_are_refused_and_not_shown(url: str) -> None:
 def test_what_can_be_no_name_of_a_host_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="is not a valid host name"):
         Target.parse([url])
+
+
+def test_a_target_has_the_same_ports_at_another_address_of_its_machine() -> None:
+    urls = ["http://10.0.0.2:80", "https://10.0.0.2:443", "lmtp://10.0.0.2:24"]
+    moved = Target.parse(urls, "pem").with_address("10.0.1.2")
+    assert (moved.http, moved.https) == (Endpoint("10.0.1.2", 80), Endpoint("10.0.1.2", 443))
+    assert moved.delivery is not None and str(moved.delivery) == "lmtp://10.0.1.2:24"
+    assert moved.authority_pem == "pem"
+    assert Target.parse(["http://10.0.0.2:80"]).with_address("10.0.1.2").https is None

@@ -241,6 +241,15 @@ def test_nodes_are_those_of_the_cores(tmp_path: Path) -> None:
         ("vfio=0000:03:00.0", "A passed card needs both"),
         ("vfio=0000:03:00.0,vfio_address=192.0.2.10", "`192.0.2.10` is not an address with its prefix"),
         ("bind_memory=true", "Add `pin`, such as `pin=0-1`"),
+        ("public_networks=2,network=user", "A user-mode network has no `public_networks`"),
+        ("public_networks=2,bridge=br0", "Name a bridge for each network, such as `bridge=br0+br1`"),
+        ("public_networks=2,bridge=br0+br1/br2", "`bridge=br2` does not name 2 bridges"),
+        ("public_networks=2,bridge=br0+br0", "`bridge=br0+br0` names a bridge twice"),
+        ("bridge=br0+br1", "Add `public_networks=2`"),
+        (
+            "vfio=0000:03:00.0,vfio_address=192.0.2.10/24,public_networks=2",
+            "Users reach a machine with `vfio` at that card alone",
+        ),
     ],
 )
 def test_settings_that_do_not_go_together_are_refused_with_a_remedy(settings: str, message: str) -> None:
@@ -258,6 +267,8 @@ def test_settings_that_do_not_go_together_are_refused_with_a_remedy(settings: st
         "pin=0,bind_memory=true",
         "vfio=0000:03:00.0,vfio_address=192.0.2.10/24",
         "vhost=off,network=user",
+        "public_networks=2,bridge=br0+br1/br2+br3",
+        "public_networks=2,nic=vmxnet3",
     ],
 )
 def test_settings_that_go_together_are_taken(settings: str) -> None:
@@ -348,6 +359,14 @@ def test_machines_on_several_bridges_of_the_host_are_on_several_networks(tmp_pat
         assert maker._choose_network("public", Lines.SHARED, "br1") == "public3"
         assert maker._choose_network("public", Lines.SHARED, "") == "public"
         assert maker._choose_network("private", Lines.OWN, "") == "private"
+        assert maker._choose_network("public-2", Lines.SHARED, "") == "public-2"
+        assert maker._choose_network("public-2", Lines.OWN, "") == "public-23"
+
+
+def test_each_public_network_is_joined_to_a_bridge_of_its_own() -> None:
+    spec = read_machine("platform=vm,count=2,public_networks=2,bridge=br0+br1/br2+br3").with_number(1)
+    assert get_own_settings(read_machine(spec.declared), VmSettings).bridges == ["br2", "br3"]
+    assert get_own_settings(read_machine("platform=vm"), VmSettings).choose_bridge(0) == ""
 
 
 def test_copies_take_cores_and_bridges_round_robin() -> None:

@@ -36,3 +36,15 @@ def test_the_share_of_a_link_is_that_of_its_busier_direction() -> None:
     assert (machine.rows[-1].host, machine.rows[-1].unit) == ("40", "%")
     (unlimited,) = list_machine_views([sample], {"web": MachineFacts("web")})
     assert "public link" not in unlimited.rows[-1].title
+
+
+def test_each_of_several_public_links_has_its_rate_and_its_share() -> None:
+    lines = {"public": {"bytes_sent_per_s": 5e6}, "public-2": {"bytes_recv_per_s": 2.5e6}, "private": {}}
+    sample = replace(SAMPLE, machines={"web": MachineViews(None, OutsideView({"vcpu": 0.5}, {}, lines, None))})
+    (machine,) = list_machine_views([sample], {"web": MachineFacts("web", facts={"link_mbit_per_s": 100.0})})
+    assert [(row.title, row.host, row.unit) for row in machine.rows[-4:]] == [
+        ("public link", "40", "Mbit/s"),
+        ("public-2 link", "20", "Mbit/s"),
+        ("public link used, of 100 Mbit/s", "40", "%"),
+        ("public-2 link used, of 100 Mbit/s", "20", "%"),
+    ]

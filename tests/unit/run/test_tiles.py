@@ -118,7 +118,7 @@ def prepare_rounds(spec: RunSpec, count: int, folder: Path) -> list[Sequence[Dri
     """The jobs of all rounds, against so many tiles that only have addresses."""
     target = Target.parse(["http://h:1"])
     up = tuple(
-        TileUp(number, dict.fromkeys(Role, target), {"web": target}, frozenset({f"tile{number}-web"}))
+        TileUp(number, dict.fromkeys(Role, (target,)), {"web": target}, frozenset({f"tile{number}-web"}))
         for number in range(1, count + 1)
     )
     result = ResultFolder.create(folder, declare_manifest(spec))

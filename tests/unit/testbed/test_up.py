@@ -11,7 +11,7 @@ import pytest
 
 from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import LoadstoneError, PlatformError, ServiceError, UsageError
-from loadstone.model.machine import MachineSpec, Placement
+from loadstone.model.machine import HERE, MachineSpec, Placement
 from loadstone.model.service import ServiceRole
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Endpoint, Target
@@ -21,7 +21,7 @@ from loadstone.platforms.registry import read_machine
 from loadstone.platforms.roles import split_role_settings
 from loadstone.services.kind import ServiceKind
 from loadstone.testbed import system
-from loadstone.testbed.context import list_front_networks, open_testbed
+from loadstone.testbed.context import list_front_networks, open_testbed, refuse_unreachable
 from loadstone.testbed.machines import list_machines
 from loadstone.testbed.testbed import Testbed
 from loadstone.testbed.up import start_reference, start_station, start_testbed, use_external
@@ -313,3 +313,9 @@ def test_the_heading_names_the_memory_that_services_take(
         "web server, 2 threads, on recorded machine of 2 CPUs and 1300 MiB; "
         "web-2 on recorded machine of 1 CPU and 1300 MiB; backend on recorded machine of 1 CPU and 512 MiB"
     )
+
+
+def test_a_machine_of_a_fleet_has_one_public_network() -> None:
+    refuse_unreachable([read_machine("platform=container"), HERE])
+    with pytest.raises(PlatformError, match=r"Remove `public_networks`, or run without --fleet"):
+        refuse_unreachable([HERE, read_machine("platform=container,public_networks=2")])

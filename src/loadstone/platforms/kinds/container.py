@@ -22,7 +22,7 @@ from loadstone.platforms.cgroup import Group, group, may_make_groups
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
 from loadstone.platforms.fabric import may_make_networks
 from loadstone.platforms.interfaces import list_addresses
-from loadstone.platforms.kind import OWN_LINES, PlatformKind
+from loadstone.platforms.kind import SEVERAL_LINES, PlatformKind
 from loadstone.platforms.local import LocalMachine, claim
 
 Json = dict[str, Any]
@@ -153,6 +153,6 @@ KIND = PlatformKind(
     title="container",
     plural="containers",
     maker=ContainerPlatform(),
-    fitting=OWN_LINES | {"pin"},
+    fitting=SEVERAL_LINES | {"pin"},
     rank=20,
 )

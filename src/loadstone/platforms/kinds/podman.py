@@ -24,7 +24,7 @@ from loadstone.platforms.cgroup import is_mixed
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
 from loadstone.platforms.fabric import may_make_networks
 from loadstone.platforms.interfaces import list_addresses
-from loadstone.platforms.kind import OWN_LINES, PlatformKind
+from loadstone.platforms.kind import SEVERAL_LINES, PlatformKind
 from loadstone.platforms.local import LocalMachine, claim
 
 Json = dict[str, Any]
@@ -184,7 +184,7 @@ KIND = PlatformKind(
     title="podman container",
     plural="podman containers",
     maker=PodmanPlatform(),
-    fitting=OWN_LINES | {"image"},
+    fitting=SEVERAL_LINES | {"image"},
     keeps_cores=False,
     rank=30,
 )

@@ -13,7 +13,7 @@ from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MachineSpec, NetworkKind
 from loadstone.platforms.contract import Attachment, Machine, MachineContext
 from loadstone.platforms.fabric import may_make_networks
-from loadstone.platforms.kind import OWN_LINES, PlatformKind, get_own_settings
+from loadstone.platforms.kind import SEVERAL_LINES, PlatformKind, get_own_settings
 from loadstone.platforms.local import refuse_line_speed
 from loadstone.platforms.vm.accelerator import detect_accelerator
 from loadstone.platforms.vm.command import QEMU, Layout
@@ -128,7 +128,7 @@ KIND = PlatformKind(
     title="virtual machine",
     plural="virtual machines",
     maker=VmPlatform(),
-    fitting=OWN_LINES | {"image", "network", "pin", "disk"},
+    fitting=SEVERAL_LINES | {"image", "network", "pin", "disk"},
     settings_section=VmSettings,
     installs=True,
     rank=40,

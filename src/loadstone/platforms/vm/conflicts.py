@@ -52,7 +52,7 @@ def _of_disk(spec: MachineSpec, settings: VmSettings) -> Iterator[str]:
 
 def _of_network(spec: MachineSpec, settings: VmSettings) -> Iterator[str]:
     of_bridge = list_bridge_settings(spec)
-    of_virtio = [name for name in of_bridge if name != "bridge"]
+    of_virtio = [name for name in of_bridge if name not in ("bridge", "public_networks")]
     if of_virtio and settings.nic is not Nic.VIRTIO:
         yield f"A card `{settings.nic}` has no `{of_virtio[0]}`. Use `nic={Nic.VIRTIO}`, or remove the setting."
     if of_bridge and spec.network is NetworkKind.USER:
@@ -62,7 +62,26 @@ def _of_network(spec: MachineSpec, settings: VmSettings) -> Iterator[str]:
     lack = find_driver_lack(settings)
     if lack:
         yield lack
+    yield from _of_bridges(spec, settings)
     yield from _of_passed_card(settings)
+
+
+def _of_bridges(spec: MachineSpec, settings: VmSettings) -> Iterator[str]:
+    count = spec.public_networks
+    if settings.vfio and count > 1:
+        yield "Users reach a machine with `vfio` at that card alone. Remove `public_networks`."
+    for turn in settings.bridge.split("/") if settings.bridge else ():
+        bridges = turn.split("+")
+        if len(bridges) > 1 and count == 1:
+            yield f"`bridge={turn}` names several bridges for one network. Add `public_networks={len(bridges)}`."
+        elif len(bridges) != count:
+            example = "+".join(f"br{number}" for number in range(count))
+            yield (
+                f"`bridge={turn}` does not name {count} bridges, and there are {count} public networks. "
+                f"Name a bridge for each network, such as `bridge={example}`."
+            )
+        if len(set(bridges)) < len(bridges):
+            yield f"`bridge={turn}` names a bridge twice. Name another bridge for each public network."
 
 
 def find_driver_lack(settings: HypervisorSettings) -> str:
@@ -75,7 +94,7 @@ def find_driver_lack(settings: HypervisorSettings) -> str:
 def list_bridge_settings(spec: MachineSpec) -> list[str]:
     """Returns the declared settings that need a card on a bridge."""
     settings = get_own_settings(spec, VmSettings)
-    is_declared = {name: name in spec.declared for name in ("bridge", "mtu", "offloads", "queues")}
+    is_declared = {name: name in spec.declared for name in ("bridge", "mtu", "offloads", "queues", "public_networks")}
     is_declared["vhost"] = settings.vhost is Vhost.ON
     return [name for name, declared in is_declared.items() if declared]
 
@@ -121,7 +140,7 @@ def _lacks_of_user(settings: VmSettings) -> Iterator[str]:
 def _lacks_of_files(settings: VmSettings) -> Iterator[str]:
     if settings.vhost is Vhost.ON and not may_use_vhost():
         yield f"{VHOST_DEVICE} cannot be opened. Load its module (`modprobe vhost_net`), or use `vhost=auto`."
-    for bridge in filter(None, settings.bridge.split("/")):
+    for bridge in filter(None, settings.bridge.replace("/", "+").split("+")):
         if not Path(f"/sys/class/net/{bridge}/bridge").is_dir():
             yield f"There is no bridge `{bridge}` here. Create it: `ip link add {bridge} type bridge`."
     if settings.device and not _is_block_device(settings.device):

@@ -19,7 +19,7 @@ from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, MachineContext, MachineCounters, MachineFiles, ProgramHost, Service
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.failing import fail_processes
-from loadstone.platforms.interfaces import find_address, list_addresses
+from loadstone.platforms.interfaces import find_address, list_addresses, list_further_addresses
 from loadstone.platforms.local import claim
 from loadstone.platforms.routing import LOOPBACK, find_route_over
 from loadstone.platforms.vm import usage
@@ -138,6 +138,11 @@ class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
     def address(self) -> str:
         """Its own, that of a card of the host which it drives first; or the host's where ports are forwarded."""
         return self.layout.passed.address if self.layout.passed else find_address(self.context.nics) or LOOPBACK
+
+    @property
+    def further_addresses(self) -> Sequence[str]:
+        """Those of its cards."""
+        return list_further_addresses(self.context.nics)
 
     @property
     def files(self) -> str:

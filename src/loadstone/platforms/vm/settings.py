@@ -134,11 +134,22 @@ class NetworkSettings(Section):
         default=None, description="longest packet of its networks in bytes, 68 to 65535"
     )
     bridge: str = Field(
-        default="", description="bridge of the host that its public network is joined to; round robin as br0/br1"
+        default="",
+        description="bridge of the host that its public network is joined to; br0+br1 for two public networks; "
+        "round robin as br0/br1",
     )
     vfio: str = Field(default="", description="PCI address of a card of the host to pass through, as 0000:03:00.0")
     vfio_address: str = Field(default="", description="address and prefix of that card, as 192.0.2.10/24")
     """Address of the passed card, at which users reach the machine."""
+
+    @property
+    def bridges(self) -> list[str]:
+        """Bridges of the host for the public networks, in their order; empty without one."""
+        return self.bridge.split("+") if self.bridge else []
+
+    def choose_bridge(self, number: int) -> str:
+        """Returns the bridge of the host for a public network, counted from 0; empty without one."""
+        return self.bridges[number] if self.bridges else ""
 
 
 class HostSettings(Section):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from loadstone.judge.usage import compute_inside_usage, compute_line_usage, compute_outside_usage, compute_tree_usage
-from loadstone.model.machine import PUBLIC
+from loadstone.model.machine import ALL_PUBLIC_NETWORKS
 from loadstone.model.numbers import MBIT_PER_BYTE, MIB_PER_BYTE
 from loadstone.model.records.manifest import MachineFacts
 from loadstone.model.records.sample import MachineViews, Sample
@@ -54,13 +54,23 @@ def list_machine_views(
 
 
 def _link_rows(samples: Sequence[Sample], name: str, machine: MachineFacts | None) -> list[MachineRow]:
-    """Returns the share of the public link that was used, where the link has a speed."""
+    """Returns what each public link carried where there are several, and which share of its speed that is."""
     speed = machine.facts.get("link_mbit_per_s") if machine else None
-    used = compute_line_usage(samples, name, PUBLIC)
-    if not isinstance(speed, int | float) or used is None:
-        return []
-    share = _text(used, 100 * MBIT_PER_BYTE / speed, NOT_READABLE)
-    return [MachineRow(f"public link used, of {speed:g} Mbit/s", "%", share, UNKNOWABLE)]
+    usages = {line: compute_line_usage(samples, name, line) for line in ALL_PUBLIC_NETWORKS}
+    used = {line: usage for line, usage in usages.items() if usage is not None}
+    rows = []
+    if len(used) > 1:
+        rows += [
+            MachineRow(f"{line} link", "Mbit/s", _text(bytes_per_s, MBIT_PER_BYTE, NOT_READABLE), UNKNOWABLE)
+            for line, bytes_per_s in used.items()
+        ]
+    if isinstance(speed, int | float):
+        factor, title = 100 * MBIT_PER_BYTE / speed, f"link used, of {speed:g} Mbit/s"
+        rows += [
+            MachineRow(f"{line} {title}", "%", _text(bytes_per_s, factor, NOT_READABLE), UNKNOWABLE)
+            for line, bytes_per_s in used.items()
+        ]
+    return rows
 
 
 def _is_shown(views: MachineViews) -> bool:
