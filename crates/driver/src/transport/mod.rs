@@ -13,6 +13,7 @@ pub mod http1;
 pub mod http2;
 pub mod reader;
 pub mod secure;
+mod session_memory;
 pub mod stream;
 pub mod tls;
 pub mod websocket;

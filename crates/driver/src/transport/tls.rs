@@ -12,8 +12,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CipherSuite, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedCipherSuite};
 
-/// Sessions a user's client remembers: enough for every connection of its session to resume.
-const REMEMBERED: usize = 4;
+use super::session_memory::SessionMemory;
 
 /// The configuration all users share, without a session memory.
 pub fn shared_config(trust: &Trust, identity: Option<&Identity>, protocol: Protocol) -> Result<ClientConfig> {
@@ -68,7 +67,7 @@ fn as_browsers_offer() -> CryptoProvider {
 /// A new user's configuration: the first connection makes a full handshake, later ones resume.
 pub fn user_config(shared: &ClientConfig) -> Arc<ClientConfig> {
     let mut config = shared.clone();
-    config.resumption = Resumption::in_memory_sessions(REMEMBERED);
+    config.resumption = Resumption::store(Arc::new(SessionMemory::default()));
     Arc::new(config)
 }
 
