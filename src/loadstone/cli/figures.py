@@ -28,7 +28,10 @@ def _summary_lines(figures: IterationFigures, headline: Headline) -> Iterator[st
     yield f"{headline.per_s:.4g} operations/s"
     if headline.errors_pct is None:
         yield f"average {format_milliseconds(figures.response.mean_s)}" if figures.response.mean_s else "no times"
-        yield "percentiles and errors not disclosed"
+        if figures.has_printed_errors:
+            yield f"{sum(operation.error_count for operation in figures.operations)} validation errors"
+        others = "other errors" if figures.has_printed_errors else "errors"
+        yield f"percentiles and {others} not disclosed"
         return
     times = {"p50": headline.p50_s, "p95": headline.p95_s, "p99": headline.p99_s}
     yield (

@@ -11,6 +11,7 @@ from loadstone.judge import counts, driver, ledger, mix, own_limits, steadiness
 from loadstone.judge.chance import compute_most_by_chance, compute_share_interval
 from loadstone.judge.check import (
     PUBLISHED_SOURCE,
+    UNDISCLOSED,
     WEB_WORKLOADS_SOURCE,
     check_at_least,
     check_at_most,
@@ -52,7 +53,8 @@ def _all(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     yield from mix.check_mix(criteria, figures)
     yield from counts.check_counts(criteria, figures)
     yield from _weighted(criteria, figures)
-    yield _warmed_up(criteria)
+    lead = _warmed_up(criteria)
+    yield lead if figures.is_disclosed else withdraw_check(lead, UNDISCLOSED)
     yield from driver.check_driver(criteria, figures)
     yield from _conditional(figures)
     yield from _connections(criteria, figures)

@@ -2,16 +2,26 @@
 
 from collections.abc import Iterator, Mapping
 
-from loadstone.model.records.manifest import FleetHostRecord, MachineFacts, Manifest
+from loadstone.judge.check import UNDISCLOSED
+from loadstone.model.numbers import format_rounded
+from loadstone.model.records.manifest import FleetHostRecord, ImportedFrom, MachineFacts, Manifest
 from loadstone.page.blocks import Block, Facts, Fold, Heading, Verbatim
 from loadstone.report.disclosure import format_phases, list_notes, list_versions_and_host
 from loadstone.report.section import ReportContext, ReportSection
+from loadstone.store.folder import Seal
+
+UNPUBLISHED = ("ramp-up, warm-up, ramp-down", "seed", "driver threads", "machines", "host")
+"""Facts of a run that no published table has."""
 
 
 def render_blocks(context: ReportContext) -> Iterator[Block]:
     """Lists of facts, the long ones folded."""
     manifest = context.result.manifest
     yield Heading("Configuration", 2, "configuration")
+    if manifest.imported is not None:
+        yield Facts(list(_list_published(manifest, manifest.imported, context.seal)))
+        yield from _fold_declarations(context)
+        return
     yield Facts(
         [
             ("target", manifest.target),
@@ -33,9 +43,27 @@ def render_blocks(context: ReportContext) -> Iterator[Block]:
     yield Fold("Control group limits", [Facts(list(limits.items()) or [("none", "")])])
     for part, facts in manifest.host.hardware.items():
         yield Fold(part[0].upper() + part[1:], [Facts(list(facts.items()))])
+    yield from _fold_declarations(context)
+
+
+def _fold_declarations(context: ReportContext) -> Iterator[Block]:
     for workload in context.result.workloads:
         label = workload.id.label
-        yield Fold(f"Declaration of {label}", [Verbatim(manifest.declarations.get(label, ""))])
+        text = context.result.manifest.declarations.get(label, "")
+        yield Fold(f"Declaration of {label}", [Verbatim(text)])
+
+
+def _list_published(manifest: Manifest, source: ImportedFrom, seal: Seal) -> Iterator[tuple[str, str]]:
+    """What is known of a published result: its file, and that tables do not have the rest."""
+    yield "target", manifest.target
+    yield "imported file", f"{source.file}, SHA-256 {source.sha256}"
+    yield "steady state", f"{format_rounded(manifest.profile.steady_s)} s"
+    yield "seal", seal.state
+    for name in UNPUBLISHED:
+        yield name, UNDISCLOSED
+    yield from list_notes(manifest.notes)
+    for name, version in manifest.versions.items():
+        yield f"imported with {name}", version or "unknown"
 
 
 def _driver_cores(manifest: Manifest) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from loadstone.judge.check import UNDISCLOSED
 from loadstone.model.numbers import format_number
 from loadstone.page.blocks import Block, Facts, Fold
 from loadstone.report.section import IterationContext, ReportSection
@@ -28,6 +29,10 @@ def _facts(context: IterationContext) -> Iterator[tuple[str, str]]:
             yield f"sessions: {key.replace('_', ' ')}", format_number(count)
         for key, count in records.select_counts(figures.connections).items():
             yield key.replace("_", " "), format_number(count)
+    if not figures.is_disclosed:
+        yield "driver threads", UNDISCLOSED
+        yield "driver lag", UNDISCLOSED
+        return
     yield "driver threads", ", ".join(f"{format_number(100 * share, 1)} % of a core" for share in figures.driver_cpu)
     yield "driver lag", _lag(context)
     start = records.start

@@ -42,7 +42,11 @@ def _items(workload: WorkloadResult) -> Iterator[tuple[str, str]]:
         mean_s = figures.response.mean_s
         yield "average", "" if mean_s is None else format_milliseconds(mean_s)
         yield "percentiles", UNDISCLOSED
-        yield "errors", UNDISCLOSED
+        if figures.has_printed_errors:
+            yield "validation errors", format_number(sum(operation.error_count for operation in figures.operations))
+            yield "other errors", UNDISCLOSED
+        else:
+            yield "errors", UNDISCLOSED
         return
     for percentile, time_s in ((50, headline.p50_s), (95, headline.p95_s), (99, headline.p99_s)):
         why = explain_unknown(figures.response, percentile)
