@@ -7,6 +7,7 @@ from docs_reference.markdown import code, paragraph, table
 from loadstone.judge import driver, ledger, mix, outlook, printed_tiles, rules, steadiness, tiles
 from loadstone.judge.chance import MIX_LEVEL
 from loadstone.judge.check import DECLARED, PAIRS_SOURCE, PUBLISHED_SOURCE, WEB_WORKLOADS_SOURCE
+from loadstone.judge.printed_monitors import MONITORS_SOURCE
 from loadstone.judge.remedies import REMEDIES, get_title
 from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, FOREIGN_SAID_PCT, LAG_SHARE
 from loadstone.model.records.check import Bound, CheckId, Weight
@@ -197,6 +198,9 @@ RULES: Mapping[CheckId, Rule] = {
         "printed figures of a table of tiles that contradict others", "", MOST, "0", INVALID, PRINTED
     ),
     CheckId.PRINTED_TIMES: Rule("printed times above the required ones", "", MOST, "0", FAIL, PRINTED),
+    CheckId.PRINTED_MONITORS: Rule(
+        "printed figures of monitors that contradict others", "", MOST, "0", NOTE, MONITORS_SOURCE
+    ),
 }  # fmt: skip
 
 

@@ -67,6 +67,7 @@ CHECK_TITLES = {
     CheckId.UNPLACED: "users not placed part-way through their visits",
     CheckId.PRINTED_FIGURES: "printed figures that contradict others",
     CheckId.PRINTED_TIMES: "printed 90th percentiles above the required time",
+    CheckId.PRINTED_MONITORS: "printed figures of monitors that contradict others",
 }
 """What rules are called, for people; rules whose title depends on what they are about give it themselves."""
 

@@ -311,6 +311,11 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "The published system did not meet its own requirement, or a cell was transcribed wrongly.",
         "Compare the cells with the publication. Do not use the score of a system that misses its requirement.",
     ),
+    CheckId.PRINTED_MONITORS: Remedy(
+        "A note: a processor's user, system, idle and wait time add up to all of its time, and its cores to the whole.",
+        "A mistake in the published table or in its transcription, or figures of different intervals.",
+        "Compare the rows that the report names with the publication. The verdict does not depend on them.",
+    ),
     CheckId.UNPLACED: Remedy(
         "Users that begin part-way through their visit must be placed there first, for example by a log-in.",
         "A log-in or another step failed while users were placed, so the load is not the declared one.",

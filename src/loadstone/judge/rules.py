@@ -21,6 +21,7 @@ from loadstone.judge.check import (
 )
 from loadstone.judge.mix import ERROR_SHARE_PCT
 from loadstone.judge.outlook import compute_least_operations
+from loadstone.judge.printed_monitors import audit_monitors, check_monitors
 from loadstone.model.figures import Blame, Criteria, IterationFigures, get_blame
 from loadstone.model.profile import Rigor
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
@@ -58,6 +59,7 @@ def _all(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     yield from driver.check_driver(criteria, figures)
     yield from _conditional(figures)
     yield from _connections(criteria, figures)
+    yield from check_monitors(list(audit_monitors(figures.monitors)))
 
 
 def _of_tool(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:

@@ -24,7 +24,9 @@ CPU_GROUPS = {
     "idle": ("idle",),
     "wait": ("iowait",),
     "steal": ("steal",),
+    "busy": ("busy",),
 }
+"""Modes by group; `busy` is a total that a published table does not split."""
 
 
 def compute_host_usage(samples: Sequence[Sample]) -> dict[str, float]:
@@ -45,13 +47,15 @@ def compute_outside_usage(samples: Sequence[Sample], machine: str) -> dict[str, 
     views = [view for view in list_outside_views(samples, machine) if view is not None]
     kinds = dict.fromkeys(kind for view in views for kind in view.cpu_cores)
     usage = {f"{kind}_cores": _mean(view.cpu_cores.get(kind) for view in views) for kind in kinds}
-    used = [sum(view.cpu_cores.values()) for view in views]
+    used = [sum(known) for view in views if (known := _all_known(view.cpu_cores)) is not None]
     usage |= {
         "cores": fmean(used) if used else None,
         "exits_per_s": _mean(view.exits_per_s for view in views),
         "disk_ms": _mean(view.disk.get("latency_ms") for view in views),
         "disk_bytes_per_s": _mean(_disk_bytes(view.disk) for view in views),
     }
+    for name in ("used", "active"):
+        usage[f"{name}_bytes"] = _mean(view.memory_bytes.get(name) for view in views)
     for direction in ("sent", "recv"):
         usage[f"network_{direction}_per_s"] = _mean(_all_lines(view, direction) for view in views)
     return _known(usage)
@@ -79,6 +83,25 @@ def compute_tree_usage(samples: Sequence[Sample], role: str) -> dict[str, float]
     return _known(usage)
 
 
+def compute_printed_cores(samples: Sequence[Sample]) -> dict[str, float]:
+    """Returns the cores of the system under test where others printed them: `server_user`, `server_system`, and
+    `server_cpu` for both. The host's view of a machine counts, else the machine's own. A figure that one of several
+    machines lacks is left out.
+    """
+    names = sorted({name for sample in samples for name in sample.machines if not is_support(name)})
+    each = [_compute_machine_cores(samples, name) for name in names]
+    keys = [key for key in dict.fromkeys(key for cores in each for key in cores) if all(key in cores for cores in each)]
+    return {key: sum(cores[key] for cores in each) for key in keys}
+
+
+def _compute_machine_cores(samples: Sequence[Sample], machine: str) -> dict[str, float]:
+    inside, outside = compute_inside_usage(samples, machine), compute_outside_usage(samples, machine)
+    user, system = inside.get("user_cores"), inside.get("system_cores")
+    both = None if user is None or system is None else user + system
+    total = outside.get("cores", inside.get("busy_cores", both))
+    return _known({"server_user": user, "server_system": system, "server_cpu": total})
+
+
 def list_measured_machines(samples: Sequence[Sample]) -> list[str]:
     """Names of the roles whose use is the system's own."""
     return sorted({role for sample in samples for role in sample.trees if not is_support(role)})
@@ -86,9 +109,7 @@ def list_measured_machines(samples: Sequence[Sample]) -> list[str]:
 
 def _view(sides: Sequence[Sample | InsideView]) -> dict[str, float]:
     usage: dict[str, float | None] = {
-        f"{group}_cores": _mean(
-            sum(side.cpu_cores.get(mode) or 0 for mode in modes) if side.cpu_cores else None for side in sides
-        )
+        f"{group}_cores": _mean(sum(known) if (known := _list_known(side.cpu_cores, modes)) else None for side in sides)
         for group, modes in CPU_GROUPS.items()
     }
     for name in ("used", "active", "inactive"):
@@ -104,8 +125,18 @@ def _view(sides: Sequence[Sample | InsideView]) -> dict[str, float]:
     return _known(usage)
 
 
+def _list_known(rates: Rates, names: Iterable[str]) -> list[float]:
+    return [rate for name in names if (rate := rates.get(name)) is not None]
+
+
+def _all_known(rates: Rates) -> list[float] | None:
+    """Returns all rates; None where one of them is not known."""
+    known = _list_known(rates, rates)
+    return known if len(known) == len(rates) else None
+
+
 def _disk_bytes(disk: Rates) -> float | None:
-    known = [rate for key in ("read_bytes_per_s", "write_bytes_per_s") if (rate := disk.get(key)) is not None]
+    known = _list_known(disk, ("read_bytes_per_s", "write_bytes_per_s"))
     return sum(known) if known else None
 
 

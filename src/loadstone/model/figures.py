@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from loadstone.model.drawn_pause import DrawnPause
+from loadstone.model.printed_monitors import PrintedMonitor
 from loadstone.model.profile import Rigor
 from loadstone.model.records.events import ConnectionStats, OperationCounts, OperationTally, SessionCounts
 from loadstone.model.records.workload_id import WorkloadId
@@ -236,6 +237,8 @@ class IterationFigures:
     """Whether it is known how the driver did: published tables do not say."""
     has_printed_errors: bool = False
     """Whether a published table has its validation errors."""
+    monitors: tuple[PrintedMonitor, ...] = ()
+    """Figures of monitors that a published table has; empty for an iteration that was measured here."""
     audit: Audit | None = None
     """Acknowledged and held entries; None where no audit was made."""
     seconds: tuple[Second, ...] = ()

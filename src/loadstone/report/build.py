@@ -145,7 +145,8 @@ def _iteration(
     result: Result, workload: WorkloadResult, iteration: Iteration, verdict: ReportDocument
 ) -> ReportDocument:
     figures, criteria = iteration.figures, workload.criteria
-    views = list_machine_views(iteration.steady_samples, result.manifest.machines)
+    is_printed = result.manifest.imported is not None
+    views = list_machine_views(iteration.steady_samples, result.manifest.machines, is_printed)
     operations = list_operation_rows(criteria, figures) if figures.operations else []
     return {
         "number": iteration.number,
@@ -160,4 +161,5 @@ def _iteration(
         "steady_s": figures.steady_s,
         "errors": list(figures.samples),
         "machines": [asdict(view) for view in views],
+        "printed_monitors": [asdict(figure) for figure in figures.monitors],
     }

@@ -12,9 +12,9 @@ from pydantic import TypeAdapter
 
 from loadstone.model.errors import StoreError
 from loadstone.model.fault import FaultRecord
-from loadstone.model.figures import NOT_MEASURED, Criteria
+from loadstone.model.figures import NOT_MEASURED, Criteria, IterationFigures
 from loadstone.model.records.manifest import MANIFEST_SCHEMA, Manifest, StudyManifest
-from loadstone.model.records.result import Iteration, PhaseLengths, Result, WorkloadResult
+from loadstone.model.records.result import Iteration, IterationRecords, PhaseLengths, Result, WorkloadResult
 from loadstone.model.records.status import Status
 from loadstone.model.records.verdict import VERDICT_SCHEMA, ResultVerdict
 from loadstone.store import migrate
@@ -22,6 +22,7 @@ from loadstone.store.documents import check_document, read_migrated, read_raw
 from loadstone.store.figures import FIGURES, compute_figures, read_figures
 from loadstone.store.folder import MANIFESTS, VERDICTS, is_folder
 from loadstone.store.layout import MANIFEST, REJUDGED, RUNS, VERDICT, find_status
+from loadstone.store.printed_monitors import build_sample
 from loadstone.store.records import read_records
 
 FAULT = "fault.json"
@@ -136,8 +137,14 @@ def read_iteration(folder: Path, number: int, has_figures: bool = True) -> Itera
     is_measured = (folder / PLAN).is_file()
     stored = read_figures(folder / FIGURES) if has_figures or not is_measured else None
     if not is_measured and stored is not None:
-        return Iteration(number, stored)
+        return Iteration(number, stored, read_records=partial(_build_printed_records, stored))
     phases = check_document(folder / PLAN, _PHASES, read_raw(folder / PLAN).get("phases") or {})
     fault = check_document(folder / FAULT, _FAULT, read_raw(folder / FAULT)) if (folder / FAULT).is_file() else None
     iteration = Iteration(number, NOT_MEASURED, phases, fault, partial(read_records, folder, phases))
     return replace(iteration, figures=stored or compute_figures(folder, iteration))
+
+
+def _build_printed_records(figures: IterationFigures) -> IterationRecords:
+    """Returns the records of figures that others printed: a sample of what their monitors saw, where they say it."""
+    sample = build_sample(figures.monitors, figures.steady_s)
+    return IterationRecords(monitor=() if sample is None else (sample,))

@@ -10,6 +10,7 @@ from loadstone.judge.usage import (
     compute_host_usage,
     compute_inside_usage,
     compute_outside_usage,
+    compute_printed_cores,
     compute_tree_usage,
     is_support,
     list_measured_machines,
@@ -334,18 +335,29 @@ def _used(iteration: Iteration) -> dict[str, float | None]:
     if iteration.records.stations:
         lengths = sum(use.length_s for use in iteration.records.stations)
         busy = sum(use.busy_s for use in iteration.records.stations) / lengths
+    printed: Mapping[str, float] = compute_printed_cores(samples) if iteration.phases is None else {}
     return {
         "server_cpu": _mean(sum(tree.cores for tree in trees) for trees in trees if trees),
         "server_user": _mean(sum(tree.user_cores for tree in trees) for trees in trees if trees),
         "server_system": _mean(sum(tree.system_cores for tree in trees) for trees in trees if trees),
         "host_interrupts": _mean(
-            sum(sample.cpu_cores.get(mode) or 0.0 for mode in INTERRUPTS) for sample in samples if sample.cpu_cores
+            sum(sample.cpu_cores.get(mode) or 0.0 for mode in INTERRUPTS)
+            for sample in samples
+            if set(INTERRUPTS) & sample.cpu_cores.keys()
         ),
         "host_cpu": _mean(
-            sum(used or 0.0 for mode, used in sample.cpu_cores.items() if mode not in IDLE_MODES) for sample in samples
+            sum(used or 0.0 for mode, used in sample.cpu_cores.items() if mode not in IDLE_MODES)
+            for sample in samples
+            if _is_split(sample)
         ),
         "busy_workers": busy,
+        **printed,
     }
+
+
+def _is_split(sample: Sample) -> bool:
+    """Whether the host's CPU is known as a whole: published tables may lack a part of it."""
+    return {"user", "system"} <= sample.cpu_cores.keys() or "busy" in sample.cpu_cores
 
 
 def _capacity(result: Result, iterations: tuple[Iteration, ...]) -> dict[str, float]:

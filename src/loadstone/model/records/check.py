@@ -93,11 +93,12 @@ class CheckId(StrEnum):
     UNPLACED = "unplaced"
     PRINTED_FIGURES = "printed_figures"
     PRINTED_TIMES = "printed_times"
+    PRINTED_MONITORS = "printed_monitors"
     UNKNOWN = "unknown"
     """Of a stored verdict whose rule this version does not know."""
 
 
-NOTED_CHECKS = frozenset({CheckId.STEADY_SAID, CheckId.FOREIGN_CPU_SAID, CheckId.FOREIGN_CPU})
+NOTED_CHECKS = frozenset({CheckId.STEADY_SAID, CheckId.FOREIGN_CPU_SAID, CheckId.FOREIGN_CPU, CheckId.PRINTED_MONITORS})
 """Notes, and rules that were not judged, that stand with their reason beside the verdict wherever it is told."""
 DRIVER_CHECKS = frozenset(
     {

@@ -93,7 +93,7 @@ class Iteration:
     number: int
     figures: IterationFigures
     phases: PhaseLengths | None = None
-    """None for figures that were not measured by this program."""
+    """None for figures that were not measured by this program: they are means of the steady state."""
     fault: FaultRecord | None = None
     """What was done to the system on purpose."""
     read_records: Callable[[], IterationRecords] = field(default=lambda: NO_RECORDS, repr=False, compare=False)
@@ -101,7 +101,7 @@ class Iteration:
 
     @cached_property
     def records(self) -> IterationRecords:
-        """Its records; none of figures that were not measured by this program. Raises StoreError."""
+        """Its records; of figures that were not measured by this program, what monitors saw. Raises StoreError."""
         return self.read_records()
 
     @property
@@ -117,6 +117,8 @@ class Iteration:
     def steady_samples(self) -> list[Sample]:
         """The monitors' samples that lie in the steady state; those that reach into it where none lies inside."""
         window = self.window_unix_s
+        if self.phases is None:
+            return list(self.records.monitor)
         if window is None:
             return []
         begin_s, end_s = window

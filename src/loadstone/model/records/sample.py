@@ -42,7 +42,8 @@ class InsideView:
     """A machine, counted by its kernel."""
 
     seconds: float
-    cores: int
+    cores: int | None
+    """None where a published table does not have it."""
     cpu_cores: Rates
     memory_bytes: Rates
     swap: Rates
@@ -69,10 +70,13 @@ class GroupUse:
 class OutsideView:
     """A machine, counted by the host; network by link."""
 
-    cpu_cores: Mapping[str, float]
+    cpu_cores: Rates
+    """Cores by kind of thread; None for a rest that a published table does not have."""
     disk: Rates
     network: Mapping[str, Rates]
     exits_per_s: float | None
+    memory_bytes: Rates = field(default_factory=dict)
+    """Only of published tables: processes of machines here have theirs."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from loadstone.judge.check import UNDISCLOSED
 from loadstone.judge.usage import compute_inside_usage, compute_line_usage, compute_outside_usage, compute_tree_usage
 from loadstone.model.machine import ALL_PUBLIC_NETWORKS
 from loadstone.model.numbers import MBIT_PER_BYTE, MIB_PER_BYTE
@@ -16,7 +17,13 @@ NOTE = (
     "Means over the steady state. A guest counts time with its own clock. It sees neither the host's cost of its "
     "devices nor, without steal accounting, the time that its processors waited for the host."
 )
+PRINTED_MACHINE_NOTE = (
+    "Printed figures in Loadstone's units. A percentage of a processor is shown in cores if the number of processors "
+    "was printed."
+)
 UNKNOWABLE = "it cannot know"
+NO_SIDE = "-"
+"""Stands for a side that has no figure of this kind."""
 NOT_READABLE = "not readable"
 SHARED_KERNEL = "shares the host's kernel"
 RUN_BY_OTHERS = "run by others"
@@ -45,9 +52,15 @@ class MachineView:
 
 
 def list_machine_views(
-    samples: Sequence[Sample], machines: Mapping[str, MachineFacts] | None = None
+    samples: Sequence[Sample], machines: Mapping[str, MachineFacts] | None = None, is_printed: bool = False
 ) -> list[MachineView]:
-    """The machines that have a view of their own, by name; `machines` have the speeds of their links."""
+    """The machines that have a view of their own, by name; `machines` have the speeds of their links. Figures that
+    others printed have `is_printed`: what is missing was not disclosed.
+    """
+    if is_printed:
+        printed = sorted({name for sample in samples for name in sample.machines})
+        views = (MachineView(name, _rows_of_print(samples, name)) for name in printed)
+        return [view for view in views if view.rows]
     names = sorted({name for sample in samples for name, views in sample.machines.items() if _is_shown(views)})
     known = machines or {}
     return [MachineView(name, [*_rows(samples, name), *_link_rows(samples, name, known.get(name))]) for name in names]
@@ -80,13 +93,14 @@ def _is_shown(views: MachineViews) -> bool:
 
 def render_blocks(context: IterationContext) -> Iterator[Block]:
     """A table for each machine that has a view of its own."""
-    views = list_machine_views(context.iteration.steady_samples, context.report.result.manifest.machines)
+    manifest = context.report.result.manifest
+    views = list_machine_views(context.iteration.steady_samples, manifest.machines, manifest.imported is not None)
     columns = [Column("figure"), Column("host"), Column("guest"), Column("unit", ColumnKind.TEXT)]
     for view in views:
         yield Heading(f"Machine {view.name}: as the host sees it, as it sees itself")
         yield Table(columns, [_table_row(row) for row in view.rows])
     if views:
-        yield Paragraph(NOTE, Tone.QUIET)
+        yield Paragraph(PRINTED_MACHINE_NOTE if manifest.imported is not None else NOTE, Tone.QUIET)
 
 
 def _table_row(row: MachineRow) -> Row:
@@ -98,33 +112,56 @@ def _rows(samples: Sequence[Sample], name: str) -> list[MachineRow]:
     outside, inside = compute_outside_usage(samples, name), compute_inside_usage(samples, name)
     tree = compute_tree_usage(samples, name)
     busy = sum(inside.get(f"{mode}_cores", 0.0) for mode in ("user", "system")) if inside else None
-
-    def row(
-        title: str, unit: str, host: Known, guest: Known, factor: float = 1.0, why_not: str = NOT_READABLE
-    ) -> MachineRow:
-        return MachineRow(title, unit, _text(host, factor, why_not), _text(guest, factor, why_not))
-
     if not outside:
         return _rows_of_host(samples, name, inside)
     if not inside and "vcpu_cores" not in outside:
         return [
-            row("CPU in all", "cores", outside.get("cores") or tree.get("cores"), SHARED_KERNEL),
-            row("memory", "MiB", tree.get("resident_bytes"), SHARED_KERNEL, MIB_PER_BYTE),
-            row("network sent", "Mbit/s", outside.get("network_sent_per_s"), SHARED_KERNEL, MBIT_PER_BYTE),
-            row("network received", "Mbit/s", outside.get("network_recv_per_s"), SHARED_KERNEL, MBIT_PER_BYTE),
+            _row("CPU in all", "cores", outside.get("cores", tree.get("cores")), SHARED_KERNEL),
+            _row("memory", "MiB", tree.get("resident_bytes"), SHARED_KERNEL, MIB_PER_BYTE),
+            _row("network sent", "Mbit/s", outside.get("network_sent_per_s"), SHARED_KERNEL, MBIT_PER_BYTE),
+            _row("network received", "Mbit/s", outside.get("network_recv_per_s"), SHARED_KERNEL, MBIT_PER_BYTE),
         ]
+    costs = {"used_bytes": tree.get("resident_bytes"), "cores": tree.get("cores"), **outside}
+    return _rows_of_both_sides(costs, inside, busy)
+
+
+def _rows_of_print(samples: Sequence[Sample], name: str) -> list[MachineRow]:
+    """Of a machine whose figures others printed, with user and system time apart; without rows of no figure."""
+    outside, inside = compute_outside_usage(samples, name), compute_inside_usage(samples, name)
+    user, system = inside.get("user_cores"), inside.get("system_cores")
+    both = None if user is None or system is None else user + system
+    total, *others = _rows_of_both_sides(outside, inside, inside.get("busy_cores", both), UNDISCLOSED, UNDISCLOSED)
+    split = [
+        _row(f"of it {mode}", "cores", NO_SIDE, cores, 1.0, UNDISCLOSED)
+        for mode, cores in (("user", user), ("system", system))
+    ]
+    return [row for row in (total, *split, *others) if {row.host, row.guest} - {UNDISCLOSED, UNKNOWABLE, NO_SIDE}]
+
+
+def _rows_of_both_sides(
+    outside: Mapping[str, float | None],
+    inside: Mapping[str, float],
+    busy: float | None,
+    missing: str = NOT_READABLE,
+    no_access: str = "no access",
+) -> list[MachineRow]:
+    """Of a machine that host and guest count; `missing` and `no_access` replace a figure."""
+
+    def row(title: str, unit: str, host: Known, guest: Known, factor: float = 1.0) -> MachineRow:
+        return _row(title, unit, host, guest, factor, missing)
+
     return [
-        row("CPU in all", "cores", outside.get("cores") or tree.get("cores"), busy),
+        row("CPU in all", "cores", outside.get("cores"), busy),
         row("of virtual processors", "cores", outside.get("vcpu_cores"), UNKNOWABLE),
         row("of threads for disks", "cores", outside.get("io_cores"), UNKNOWABLE),
         row("of devices and network", "cores", outside.get("device_cores"), UNKNOWABLE),
         *([row("of vhost threads", "cores", outside["vhost_cores"], UNKNOWABLE)] if "vhost_cores" in outside else []),
-        row("steal", "cores", "-", inside.get("steal_cores")),
-        row("idle", "cores", "-", inside.get("idle_cores")),
-        row("memory", "MiB", tree.get("resident_bytes"), inside.get("used_bytes"), MIB_PER_BYTE),
-        row("active memory", "MiB", "-", inside.get("active_bytes"), MIB_PER_BYTE),
+        row("steal", "cores", NO_SIDE, inside.get("steal_cores")),
+        row("idle", "cores", NO_SIDE, inside.get("idle_cores")),
+        row("memory", "MiB", outside.get("used_bytes"), inside.get("used_bytes"), MIB_PER_BYTE),
+        row("active memory", "MiB", outside.get("active_bytes", NO_SIDE), inside.get("active_bytes"), MIB_PER_BYTE),
         row("exits", "1/s", outside.get("exits_per_s"), UNKNOWABLE),
-        row("disk latency", "ms", outside.get("disk_ms"), inside.get("disk_ms"), why_not="no access"),
+        _row("disk latency", "ms", outside.get("disk_ms"), inside.get("disk_ms"), 1.0, no_access),
         row(
             "network sent", "Mbit/s", outside.get("network_sent_per_s"), inside.get("network_sent_per_s"), MBIT_PER_BYTE
         ),
@@ -136,6 +173,12 @@ def _rows(samples: Sequence[Sample], name: str) -> list[MachineRow]:
             MBIT_PER_BYTE,
         ),
     ]
+
+
+def _row(
+    title: str, unit: str, host: Known, guest: Known, factor: float = 1.0, why_not: str = NOT_READABLE
+) -> MachineRow:
+    return MachineRow(title, unit, _text(host, factor, why_not), _text(guest, factor, why_not))
 
 
 def _rows_of_host(samples: Sequence[Sample], name: str, inside: Mapping[str, float]) -> list[MachineRow]:
