@@ -4,16 +4,54 @@ What a table does not print is not judged; that is another thing than a printed 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from decimal import Decimal
 
 from loadstone.judge.audits import PrintedFigure, audit_tile
 from loadstone.judge.check import UNDISCLOSED, check_at_most, withdraw_check
 from loadstone.judge.consolidation import Maxima, TileFigures
+from loadstone.judge.printed_monitors import MonitorAudit, audit_monitors, check_monitors
 from loadstone.model.records.check import Check, CheckId, Weight
 from loadstone.model.records.manifest import TileEntry
 
 PRINTED_TABLE_SOURCE = "printed figures, docs/consolidation.md, Audits of a printed table"
+DETAIL_TABLES: Mapping[str, Mapping[str, str]] = {
+    "Production lines": {
+        "mfg_rps": "work orders/s",
+        "mfg_avg": "average, s",
+        "mfg_max": "max, s",
+        "mfg_p90": "p90, s",
+        "mfg_req90": "required p90, s",
+    },
+    "Dealers": {
+        "dealer_rps": "transactions/s",
+        **{f"dealer_avg{number}": f"average {number}, s" for number in (1, 2, 3)},
+        **{f"dealer_max{number}": f"max {number}, s" for number in (1, 2, 3)},
+        **{f"dealer_p90_{number}": f"p90 {number}, s" for number in (1, 2, 3)},
+        "dealer_req90": "required p90, s",
+    },
+    "Web": {
+        "web_rps": "pages/s",
+        "web_good": "good",
+        "web_tol": "tolerable",
+        "web_fail": "fail",
+        "web_valerr": "validation errors",
+    },
+    "Mail": {
+        f"{command}_{column}": f"{command}: {title}"
+        for command in ("append", "fetch")
+        for column, title in {"rps": "/s", "total": "total", "pass": "pass", "fail": "fail", "pct": "pass, %"}.items()
+    },
+    "Idle": {"hb_total": "heartbeats", "hb_avg": "average, ms", "hb_min": "min, ms", "hb_max": "max, ms"},
+}
+"""Detail tables of a published disclosure: title of each column by its name."""
+COUNT_COLUMNS = frozenset(
+    {
+        *("web_good", "web_tol", "web_fail", "web_valerr", "hb_total"),
+        *(f"{command}_{count}" for command in ("append", "fetch") for count in ("total", "pass", "fail")),
+    }
+)
+"""Columns of whole numbers."""
 REQUIRED_TIMES = {
     "mfg_p90": ("mfg_req90", 0),
     "dealer_p90_1": ("dealer_req90", 0),
@@ -21,6 +59,8 @@ REQUIRED_TIMES = {
     "dealer_p90_3": ("dealer_req90", 2),
 }
 """Columns of 90th percentiles, each with the column of its required time and the place there."""
+REQUIRED_COLUMNS = frozenset(column for column, _ in REQUIRED_TIMES.values())
+"""Columns of required times, which have several parts behind slashes."""
 WRONG_ANSWERS = "web_valerr"
 """Column of validation errors."""
 
@@ -51,6 +91,13 @@ def check_printed(entries: Sequence[TileEntry], maxima: Maxima) -> Iterator[Chec
     yield _count(CheckId.PRINTED_TIMES, late, "")
     wrong = [_number(entry.printed.get(WRONG_ANSWERS, "")) for entry in entries]
     yield _count(CheckId.VALIDATION_ERRORS, wrong, "errors")
+    yield from check_monitors(list(_audit_monitors(entries)))
+
+
+def _audit_monitors(entries: Sequence[TileEntry]) -> Iterator[MonitorAudit]:
+    for entry in entries:
+        for audit in audit_monitors(entry.monitors):
+            yield replace(audit, subject=f"tile {entry.number}, {audit.subject}")
 
 
 def _count(name: CheckId, counts: Sequence[float | None], unit: str) -> Check:

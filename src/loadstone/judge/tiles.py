@@ -11,6 +11,7 @@ from loadstone.judge.printed_tiles import check_printed, read_printed
 from loadstone.judge.usage import compute_host_usage
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import IterationFigures, OperationFigures
+from loadstone.model.printed_monitors import PrintedMonitor
 from loadstone.model.records.check import Check, CheckId, Weight
 from loadstone.model.records.manifest import PowerRecord, TileEntry
 from loadstone.model.records.result import Iteration, Result, WorkloadResult
@@ -50,6 +51,8 @@ class StoredTile:
     pct_load: float
     tile: TileFigures
     groups: dict[str, str] = field(default_factory=dict)
+    monitors: tuple[PrintedMonitor, ...] = ()
+    """Printed figures of monitors of its machines and of their host."""
 
 
 def list_tiles(result: Result) -> list[StoredTile]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.judge.systems import score_result
+from loadstone.model.errors import StudyError
 from loadstone.model.records.check import CheckId, Outcome
 from loadstone.model.records.verdict import Verdict
 from loadstone.report.build import Format, render
@@ -112,3 +113,89 @@ def test_the_report_has_the_tables_that_were_printed_and_their_audits(tmp_path: 
 def test_a_table_of_tiles_is_known_by_its_columns() -> None:
     assert is_tile_table(BOARD)
     assert not is_tile_table(DATA / "published_iterations.csv")
+
+
+HOST_USER, WEB_IDLE = "monitors of host: CPU user, %", "monitors of web: CPU idle, %"
+
+
+def test_monitors_of_tiles_are_shown_and_what_is_missing_is_not_disclosed(tmp_path: Path) -> None:
+    rows = [{**row, HOST_USER: "55.5", WEB_IDLE: ""} for row in board()[:2]]
+    rows[1][WEB_IDLE] = "0"
+    (path,) = import_tiles(write(tmp_path / "monitors.csv", rows), tmp_path, "monitors")
+    result = read_result(path)
+    assert [len(entry.monitors) for entry in result.manifest.tiles] == [1, 2]
+    text = render(result, Format.MARKDOWN, seal_of(path))
+    table = text.partition("### Monitors")[2]
+    assert "| tile | host: CPU user, % | web: CPU idle, % |" in table
+    assert "| 1 | 55.5 | not disclosed |" in table and "| 2 | 55.5 | 0 |" in table
+    assert "monitors of host" not in table.partition("| tile |")[2], "only their table has them"
+
+
+def test_monitors_of_tiles_that_were_not_printed_are_not_disclosed(tmp_path: Path) -> None:
+    (path,) = import_tiles(BOARD, tmp_path, "board")
+    assert "Figures of monitors: not disclosed." in render(read_result(path), Format.MARKDOWN, seal_of(path))
+
+
+def test_monitors_of_tiles_that_contradict_each_other_are_noted(tmp_path: Path) -> None:
+    names = ("user", "system", "idle", "wait")
+    rows = [{**row, **{f"monitors of web: CPU {name}, %": "20" for name in names}} for row in board()[:2]]
+    (path,) = import_tiles(write(tmp_path / "monitors.csv", rows), tmp_path, "monitors")
+    assert check_of(path, CheckId.PRINTED_MONITORS) is Outcome.BROKEN
+    verdict = read_result(path).verdict
+    assert verdict is not None and verdict.whole is Verdict.PASS
+
+
+def replace_line(text: str, number: int, change: tuple[str, str]) -> str:
+    lines = text.splitlines()
+    assert change[0] in lines[number - 1]
+    lines[number - 1] = lines[number - 1].replace(*change, 1)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "change", "message"),
+    [
+        (2, ("384660", '"384,660"'), ":2: web_good: `384,660` has a comma or another separator. Write digits"),
+        (2, ("384660", "384,660"), ":2: there are 48 values, and 47 columns .* Put values with a comma in quotes"),
+        (3, (",124", ""), ":3: there are 46 values, and 47 columns in the heading. Add empty cells, or"),
+        (2, ("384660", "-384660"), ":2: web_good: `-384660` is not between 0 and"),
+        (2, ("384660", "384660.5"), ":2: web_good: `384660.5` is not a whole number"),
+        (2, ("384660", "NaN"), ":2: web_good: `NaN` is not between 0 and"),
+        (2, ("2/2/2", "2/2/x"), ":2: dealer_req90: `x` is not a number"),
+        (2, ("33.47", ""), ":2: app: the cell is empty. Write the printed figure"),
+        (2, ("33.47", "inf"), ":2: app: `inf` is not between 0 and"),
+        (1, ("web_tol", "web_good"), ":1: web_good: 2 columns have this name. Rename or remove all but one"),
+        (1, ("hb_max", '"monitors of web: CPU usr, %"'), ":1: monitors of web: CPU usr, %: `CPU usr` is not a known"),
+        (1, ("hb_max", "monitors of wbe: processors"), ":1: .*`wbe` is not a machine of a tile. Known machines: host,"),
+        (1, ("hb_max", "monitors"), ":1: monitors: `monitors` does not name a machine"),
+        (1, ("hb_max", '"monitors of web: CPU, %"'), ":2: monitors of web: CPU, %: `901` is more than 100 %"),
+        (1, ("hb_max", '"monitors of host: interrupts, 1/s"'), ":3: monitors of host: `124` is `901` in another tile"),
+    ],
+)
+def test_cells_and_columns_that_cannot_be_right_are_refused(
+    tmp_path: Path, line: int, change: tuple[str, str], message: str
+) -> None:
+    text = "\n".join(BOARD.read_text().splitlines()[:3])
+    (tmp_path / "table.csv").write_text(replace_line(text, line, change))
+    with pytest.raises(StudyError, match=message):
+        import_tiles(tmp_path / "table.csv", tmp_path, "table")
+
+
+def test_a_table_as_a_spreadsheet_saves_it_is_the_same_table(tmp_path: Path) -> None:
+    text = BOARD.read_text().replace("\n", "\r\n").replace("web_good", '"web_good"', 1)
+    (tmp_path / "saved.csv").write_bytes(text.encode("utf-8-sig"))
+    assert is_tile_table(tmp_path / "saved.csv")
+    (path,) = import_tiles(tmp_path / "saved.csv", tmp_path, "saved")
+    (plain,) = import_tiles(BOARD, tmp_path, "plain")
+    assert read_result(path).manifest.tiles == read_result(plain).manifest.tiles
+
+
+def test_columns_that_are_not_known_are_named_with_those_that_they_resemble(tmp_path: Path) -> None:
+    text = replace_line(BOARD.read_text(), 1, ("web_valerr", "web_valer")).replace("hb_max", "numa")
+    (tmp_path / "table.csv").write_text(text)
+    (path,) = import_tiles(tmp_path / "table.csv", tmp_path, "table")
+    (notice,) = read_result(path).manifest.notices
+    assert notice.endswith("no table shows them: `web_valer` (did you mean `web_valerr`?), `numa`.")
+    assert read_result(path).manifest.tiles[0].printed["numa"] == "901"
+    (plain,) = import_tiles(BOARD, tmp_path, "plain")
+    assert read_result(plain).manifest.notices == ()

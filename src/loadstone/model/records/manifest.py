@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import JsonValue
 
 from loadstone.model.figures import Criteria
+from loadstone.model.printed_monitors import PrintedMonitor
 from loadstone.model.profile import Phases, Profile
 from loadstone.model.records.status import Status
 from loadstone.model.records.verdict import RateMaxima
@@ -144,6 +145,8 @@ class TileEntry:
     groups: Mapping[str, str] = field(default_factory=dict)
     printed: Mapping[str, str] = field(default_factory=dict)
     """Figures by column, as others printed them; empty for a tile that was measured here."""
+    monitors: tuple[PrintedMonitor, ...] = ()
+    """Figures of monitors that others printed."""
 
 
 @dataclass(frozen=True)

@@ -3,43 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from loadstone.judge.check import UNDISCLOSED
-from loadstone.judge.printed_tiles import audit_entries
+from loadstone.judge.printed_tiles import DETAIL_TABLES, audit_entries
 from loadstone.judge.tiles import get_maxima
 from loadstone.model.records.manifest import TileEntry
 from loadstone.page.blocks import Block, Cell, Column, Heading, Paragraph, Row, Table, Tone
 from loadstone.report.audited import list_audits
 from loadstone.report.section import ReportContext, ReportSection
 
-DETAIL_TABLES: Mapping[str, Mapping[str, str]] = {
-    "Production lines": {
-        "mfg_rps": "work orders/s",
-        "mfg_avg": "average, s",
-        "mfg_max": "max, s",
-        "mfg_p90": "p90, s",
-        "mfg_req90": "required p90, s",
-    },
-    "Dealers": {
-        "dealer_rps": "transactions/s",
-        **{f"dealer_avg{number}": f"average {number}, s" for number in (1, 2, 3)},
-        **{f"dealer_max{number}": f"max {number}, s" for number in (1, 2, 3)},
-        **{f"dealer_p90_{number}": f"p90 {number}, s" for number in (1, 2, 3)},
-        "dealer_req90": "required p90, s",
-    },
-    "Web": {
-        "web_rps": "pages/s",
-        "web_good": "good",
-        "web_tol": "tolerable",
-        "web_fail": "fail",
-        "web_valerr": "validation errors",
-    },
-    "Mail": {
-        f"{command}_{column}": f"{command}: {title}"
-        for command in ("append", "fetch")
-        for column, title in {"rps": "/s", "total": "total", "pass": "pass", "fail": "fail", "pct": "pass, %"}.items()
-    },
-    "Idle": {"hb_total": "heartbeats", "hb_avg": "average, ms", "hb_min": "min, ms", "hb_max": "max, ms"},
-}
-"""Detail tables of a published disclosure: title of each column by its name."""
 NOTE = "A cell without a figure was not printed. It says nothing about the system, unlike a printed 0."
 
 
@@ -52,8 +22,26 @@ def render_blocks(context: ReportContext) -> Iterator[Block]:
     for title, columns in DETAIL_TABLES.items():
         yield Heading(title)
         yield Table([Column("tile"), *map(Column, columns.values())], [_row(entry, columns) for entry in entries])
+    yield from _list_monitors(entries)
     yield Paragraph(NOTE, Tone.QUIET)
     yield from list_audits({context.result.manifest.name: audit_entries(entries, get_maxima(context.result))})
+
+
+def _list_monitors(entries: Sequence[TileEntry]) -> Iterator[Block]:
+    """Yields a table of what monitors saw of each tile, or that none of it was printed."""
+    yield Heading("Monitors")
+    figures = [figure for entry in entries for figure in entry.monitors]
+    places = dict.fromkeys((figure.subject, figure.quantity, figure.unit) for figure in figures)
+    if not places:
+        yield Paragraph(f"Figures of monitors: {UNDISCLOSED}.", Tone.QUIET)
+        return
+    titles = [f"{subject}: {quantity}{f', {unit}' if unit else ''}" for subject, quantity, unit in places]
+    rows = []
+    for entry in entries:
+        printed = {(figure.subject, figure.quantity, figure.unit): figure.printed for figure in entry.monitors}
+        cells = [printed.get(place) or Cell(UNDISCLOSED, Tone.QUIET) for place in places]
+        rows.append(Row([str(entry.number), *cells]))
+    yield Table([Column("tile"), *map(Column, titles)], rows)
 
 
 def _row(entry: TileEntry, columns: Mapping[str, str]) -> Row:

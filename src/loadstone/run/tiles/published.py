@@ -11,14 +11,17 @@ from loadstone.judge.tiles import StoredTile
 from loadstone.model.profile import PROFILES
 from loadstone.model.records.manifest import Manifest, TileDeclaration, TileEntry
 from loadstone.run.imported import declare_published, store_published
-from loadstone.run.tiles.table import SYSTEM_COLUMNS, read_systems
+from loadstone.run.tiles.table import SYSTEM_COLUMNS, UNPRINTED, describe_unknown, list_unknown_columns, read_systems
+from loadstone.store.printed_monitors import is_monitor_table
 
 
 def import_tiles(file: Path, results: Path, name: str) -> list[Path]:
     """Makes a judged result of each system of a table; returns their folders. Raises LoadstoneError."""
     systems = read_systems(file)
     names = {system: name if len(systems) == 1 else f"{name}-{system}" for system in systems}
-    return [store_published(_declare(file, names[system], tiles), results) for system, tiles in systems.items()]
+    notice = describe_unknown(list_unknown_columns(file))
+    manifests = (_declare(file, names[system], tiles) for system, tiles in systems.items())
+    return [store_published(replace(manifest, notices=(notice,) if notice else ()), results) for manifest in manifests]
 
 
 def _declare(file: Path, name: str, tiles: Sequence[StoredTile]) -> Manifest:
@@ -31,4 +34,7 @@ def _declare(file: Path, name: str, tiles: Sequence[StoredTile]) -> Manifest:
 def _enter(tile: StoredTile) -> TileEntry:
     """Returns a tile with its row; the system that it ran on is a group of it."""
     groups = {name: tile.groups[name] for name in SYSTEM_COLUMNS if tile.groups.get(name)}
-    return TileEntry(tile.number, tile.pct_load, groups, {name: text for name, text in tile.groups.items() if text})
+    printed = {
+        name: text for name, text in tile.groups.items() if text.lower() not in UNPRINTED and not is_monitor_table(name)
+    }
+    return TileEntry(tile.number, tile.pct_load, groups, printed, tile.monitors)
