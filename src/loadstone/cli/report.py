@@ -106,7 +106,7 @@ def import_table(
     """Import published figures into the results: judged and reported like a run, as far as they were disclosed.
 
     Iterations have the columns workload,table,page,column,value. A table of tiles has a row for each tile, and becomes
-    a result for each of its systems (docs/consolidation.md).
+    a result for each of its systems. Both may have figures of monitors (docs/how-to/import.md).
     """
     if is_tile_table(file):
         if sessions:
