@@ -24,6 +24,8 @@ server starts ten times slower, and slower yet on a busy host.
 """
 EMULATED = "tcg"
 """Accelerator of a machine whose processor is emulated, as its facts name it."""
+NOT_FOUND = "code 127"
+"""End of a shell that does not find a program (POSIX.1, shell command language, section 2.8.2)."""
 FAILING = re.compile(rb"HTTP/[0-9.]+ 5")
 """How the answer begins of a server that is not ready, or never will be."""
 POLL_INTERVAL_S, RESTART_PAUSE_S = 2.0, 0.05
@@ -97,6 +99,9 @@ async def wait_until_done(
             raise ServiceError(f"{subject} could not be prepared within {timeout_s:g} s.")
         _refuse_ended(required_services or {})
         await asyncio.sleep(RESTART_PAUSE_S)
+    if service.end().startswith(NOT_FOUND):
+        remedy = "Remove `image` of the machine, or add the program's package to it"
+        raise ServiceError(f"{subject} could not be prepared: a program is missing there, as its log says. {remedy}.")
     if not service.end().startswith("code 0"):
         raise ServiceError(f"{subject} could not be prepared: {service.end()}")
 

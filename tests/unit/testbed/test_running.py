@@ -60,3 +60,15 @@ def test_a_wait_ends_with_a_program_that_the_service_needs() -> None:
 
 def test_a_program_that_is_done_is_not_asked_for_what_it_needed() -> None:
     asyncio.run(wait_until_done(service("code 0"), "The store", required_services={"store": service("code 1")}))
+
+
+@pytest.mark.parametrize(
+    ("end", "problem"),
+    [
+        ("code 127", r"a program is missing there, as its log says. Remove `image` of the machine"),
+        ("code 1: no space left", r"could not be prepared: code 1: no space left"),
+    ],
+)
+def test_a_program_that_is_missing_in_an_image_is_an_error_with_a_remedy(end: str, problem: str) -> None:
+    with pytest.raises(ServiceError, match=problem):
+        asyncio.run(wait_until_done(service(end), "The files of tomcat"))
