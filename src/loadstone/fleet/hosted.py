@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.requests import MachineState
 from loadstone.host.process import Readiness
-from loadstone.measure.monitor import read_tree_cpu_s
+from loadstone.measure.trees import read_tree_cpu_s
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, Service
 

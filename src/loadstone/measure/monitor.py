@@ -25,6 +25,7 @@ from loadstone.measure.rates import (
 )
 from loadstone.measure.station import Meter, WorkerTime, compute_station_usage
 from loadstone.measure.status import ServiceStatus, StatusReader, compute_status_figures
+from loadstone.measure.trees import find_processes, list_members, read_cpu_s, sum_cpu_seconds
 from loadstone.model.records.sample import Sample, TreeUse
 
 T = TypeVar("T")
@@ -144,11 +145,11 @@ def find_listeners(ports: Sequence[int]) -> tuple[int, ...]:
 
 
 def _read_host(roles: Mapping[str, int], also: Sequence[int] = ()) -> HostCounters:
-    trees = {role: _members(pid) for role, pid in roles.items()}
+    trees = {role: list_members(pid) for role, pid in roles.items()}
     groups = _own_groups(roles)
     shared = [tree for role, tree in trees.items() if role not in groups]
-    listening = [_members(pid) for pid in also]
-    ours = _cpu_seconds([*shared, *listening, _find_processes(os.getpid())])
+    listening = [list_members(pid) for pid in also]
+    ours = sum_cpu_seconds([*shared, *listening, find_processes(os.getpid())])
     return HostCounters(
         unix_s=time.time(),
         monotonic_s=time.monotonic(),
@@ -185,23 +186,6 @@ def _tcp_pressure_ms() -> int | None:
         return None
 
 
-def _members(pid: int) -> list[psutil.Process]:
-    """A process and all below it; none when it is gone."""
-    family = read_shown(lambda: [root := psutil.Process(pid), *root.children(recursive=True)])
-    return family or _find_processes(pid)
-
-
-def _find_processes(pid: int) -> list[psutil.Process]:
-    """A process by its number; none when it is gone, or when this system does not show when it booted."""
-    process = read_shown(partial(psutil.Process, pid))
-    return [] if process is None else [process]
-
-
-def read_tree_cpu_s(pid: int) -> float:
-    """CPU seconds of a process and all below it, also of ended children that were waited for; 0 when it is gone."""
-    return sum(_cpu_seconds([_members(pid)]).values())
-
-
 def _own_groups(roles: Mapping[str, int]) -> dict[str, CpuGroup]:
     """Control groups of those roles that have one for themselves: they know of programs that ended and that nobody
     waited for, as those of some servers' CGI.
@@ -209,21 +193,6 @@ def _own_groups(roles: Mapping[str, int]) -> dict[str, CpuGroup]:
     groups = {role: group for role, pid in roles.items() if (group := group_of(pid)) is not None}
     counts = Counter(group.file for group in groups.values())
     return {role: group for role, group in groups.items() if counts[group.file] == 1}
-
-
-def _cpu_seconds(trees: Iterable[Iterable[psutil.Process]]) -> dict[int | str, float]:
-    """CPU seconds of each process, also where several roles share one."""
-    seconds: dict[int | str, float] = {}
-    for process in {process.pid: process for tree in trees for process in tree}.values():
-        with contextlib.suppress(psutil.Error):
-            seconds[process.pid] = sum(_cpu(process))
-    return seconds
-
-
-def _cpu(process: psutil.Process) -> tuple[float, float]:
-    """User and system CPU seconds: what ended children had used stands with the parent that waited for them."""
-    times = process.cpu_times()
-    return times.user + times.children_user, times.system + times.children_system
 
 
 def _sum(members: Sequence[psutil.Process], group: CpuGroup | None) -> TreeCounters | None:
@@ -236,7 +205,7 @@ def _sum(members: Sequence[psutil.Process], group: CpuGroup | None) -> TreeCount
     rss = threads = processes = 0
     for process in members:
         with contextlib.suppress(psutil.Error), process.oneshot():
-            used = _cpu(process)
+            used = read_cpu_s(process)
             user, system = user + used[0], system + used[1]
             rss += process.memory_info().rss
             threads += process.num_threads()

@@ -17,8 +17,9 @@ import psutil
 import pytest
 
 from loadstone.host.http import is_guest_bridge, is_here
-from loadstone.measure import monitor
-from loadstone.measure.monitor import Monitor, find_listeners, read_tree_cpu_s
+from loadstone.measure import trees
+from loadstone.measure.monitor import Monitor, find_listeners
+from loadstone.measure.trees import read_tree_cpu_s
 from loadstone.model.records.sample import Sample
 
 BUSY = "while True: pass"
@@ -59,7 +60,7 @@ def test_a_child_that_ends_while_it_is_read_hides_no_time_of_the_others(
     with subprocess.Popen(["sleep", "60"]) as child:
         tree = [psutil.Process(child.pid), psutil.Process(busy.pid)]
         child.kill()
-    monkeypatch.setattr(monitor, "_members", lambda pid: tree)
+    monkeypatch.setattr(trees, "list_members", lambda pid: tree)
     until = time.monotonic() + 60
     while not read_tree_cpu_s(busy.pid):
         assert time.monotonic() < until
