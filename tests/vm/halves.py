@@ -21,8 +21,9 @@ from loadstone.platforms.fabric import Member, NetworkInterface, TapOptions, Wid
 from loadstone.platforms.journal import open_journal
 from loadstone.platforms.maker import MachineMaker
 from loadstone.platforms.pair import local_side
-from loadstone.platforms.pair.command import Mode, PairLayout, SideFiles
+from loadstone.platforms.pair.command import PairLayout, SideFiles
 from loadstone.platforms.pair.local_side import PairSide
+from loadstone.platforms.pair.mode import Mode
 from loadstone.services import reference
 from tests.vm.agents import STAND_IN
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
@@ -24,8 +24,6 @@ from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.hosted import HostedMachine
 from loadstone.fleet.lease import hold_host
 from loadstone.fleet.messages import carry_out, serve, write_error
-from loadstone.fleet.pairs.half import HostedHalf
-from loadstone.fleet.pairs.kept import list_kept_pairs
 from loadstone.fleet.pairs.requests import HalfRequest
 from loadstone.fleet.requests import (
     HOST_REQUESTS,
@@ -45,6 +43,9 @@ from loadstone.model.fleet import DEFAULT_SILENCE_S
 from loadstone.platforms.journal import reap
 from loadstone.platforms.maker import MachineMaker, open_maker
 from loadstone.platforms.registry import read_machine
+
+if TYPE_CHECKING:
+    from loadstone.fleet.pairs.half import HostedHalf
 
 PAIR_SILENCE_TIMEOUT_S = 300.0
 """Silence after which a host that has a part of a pair gives its coordinator up: one that stands still ends no pair. A
@@ -73,7 +74,7 @@ class Supervisor:
     _gauge: AgentGauge | None = None
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _machines: dict[str, HostedMachine] = field(default_factory=dict)
-    _halves: dict[str, HostedHalf] = field(default_factory=dict)
+    _halves: dict[str, "HostedHalf"] = field(default_factory=dict)
     _drivers: dict[str, Child] = field(default_factory=dict)
     _heard_s: float = field(default_factory=time.monotonic)
     _watching: asyncio.Task[None] | None = None
@@ -141,10 +142,15 @@ class Supervisor:
 
     async def list_pairs(self) -> list[str]:
         """Names of pairs of which a part lives here without a coordinator."""
+        from loadstone.fleet.pairs.kept import list_kept_pairs
+
         return await asyncio.to_thread(list_kept_pairs)
 
     async def ask_half(self, pair: str, request: HalfRequest) -> Any:
         """Has this host's part of a pair over hosts carry out a message. Raises what that raises."""
+        # It loads virtual machines, and few hosts have a part of a pair.
+        from loadstone.fleet.pairs.half import HostedHalf
+
         maker = self._made_by()
         if pair not in self._halves:
             half = self._halves[pair] = HostedHalf(pair, maker, self.address)

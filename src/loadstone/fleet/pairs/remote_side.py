@@ -34,7 +34,7 @@ from loadstone.fleet.requests import AskHalf
 from loadstone.fleet.reserved import STALL_S
 from loadstone.host.tasks import end_tasks
 from loadstone.model.errors import PlatformError
-from loadstone.platforms.pair.command import Mode
+from loadstone.platforms.pair.mode import Mode
 from loadstone.platforms.pair.side import SIDE_READY_TIMEOUT_S, Side
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 from loadstone.fleet.contract import Json
 from loadstone.fleet.messages import Answer, FleetMessage, OneOf
 from loadstone.platforms.fabric import WideNetwork
-from loadstone.platforms.pair.command import Mode
+from loadstone.platforms.pair.mode import Mode
 
 HALF_S = 900.0
 """Longest time for a half to be made, or a machine to be booted: its image may have to be built first."""

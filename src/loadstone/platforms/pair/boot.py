@@ -5,8 +5,9 @@ import time
 from collections.abc import Sequence
 
 from loadstone.model.errors import PlatformError
-from loadstone.platforms.pair.command import Mode, SideFiles
+from loadstone.platforms.pair.command import SideFiles
 from loadstone.platforms.pair.local_side import PairSide
+from loadstone.platforms.pair.mode import Mode
 from loadstone.platforms.pair.saved import copy_saved, keep_saved, pair_key
 from loadstone.platforms.pair.side import Side
 from loadstone.platforms.vm.image import write_raw_disk

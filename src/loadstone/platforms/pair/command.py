@@ -7,11 +7,11 @@ timer.
 """
 
 from dataclasses import dataclass, replace
-from enum import Enum
 from pathlib import Path
 
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.pair.disk import NO_PAIR_DISK, PairDisk, build_agent_options, build_qemu_options
+from loadstone.platforms.pair.mode import Mode
 from loadstone.platforms.vm.command import KERNEL_LINE, QEMU, build_module_argument
 from loadstone.platforms.vm.image import Image
 
@@ -31,22 +31,6 @@ CARD_MAC = "52:54:00:00:00:00"
 """Hardware address that the card starts with. The machine sets its own, so that a saved state has none of a machine."""
 MICROSECONDS_EACH_WAY = 500
 """Of each millisecond of a round trip."""
-
-
-class Mode(Enum):
-    """What QEMU does with its log."""
-
-    NONE = ""
-    """Boots: its state is what both sides begin with."""
-    ALONE = "alone"
-    """Runs beside its agent as a protected machine does, counts instructions too, and keeps no log."""
-    RECORD = "record"
-    REPLAY = "replay"
-
-    @property
-    def is_logged(self) -> bool:
-        """Whether QEMU records or replays."""
-        return self in (Mode.RECORD, Mode.REPLAY)
 
 
 @dataclass(frozen=True)

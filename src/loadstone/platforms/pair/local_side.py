@@ -20,13 +20,13 @@ from loadstone.platforms.failing import send
 from loadstone.platforms.interfaces import read_line_counters
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.pair.command import (
-    Mode,
     build_agent_command,
     build_qemu_command,
     find_namespace_file,
     list_control_options,
 )
 from loadstone.platforms.pair.lines import AgentLine, open_monitor
+from loadstone.platforms.pair.mode import Mode
 from loadstone.platforms.pair.record import ProcessRecord, SideRecord
 from loadstone.platforms.pair.side import SIDE_READY_TIMEOUT_S, STATE_SAVE_TIMEOUT_S, Side
 from loadstone.platforms.vm import usage

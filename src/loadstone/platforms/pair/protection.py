@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 
 from loadstone.model.errors import PlatformError
-from loadstone.platforms.pair.command import Mode, SideFiles
+from loadstone.platforms.pair.command import SideFiles
+from loadstone.platforms.pair.mode import Mode
 from loadstone.platforms.pair.side import STATE_SAVE_TIMEOUT_S, Side
 
 PROTECTION_TRIES = 20

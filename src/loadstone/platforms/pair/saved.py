@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from loadstone.platforms.journal import ResourceJournal
-from loadstone.platforms.pair.command import Mode, PairLayout, SideFiles, build_qemu_command
+from loadstone.platforms.pair.command import PairLayout, SideFiles, build_qemu_command
+from loadstone.platforms.pair.mode import Mode
 from loadstone.platforms.vm.host_identity import HostIdentity, read_host_identity
 from loadstone.platforms.vm.saved_state import UnusableStateError, create_state, open_state, remove_state
 from loadstone.platforms.vm.settings import Accelerator

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.model.errors import PlatformError
-from loadstone.platforms.pair.command import Mode, PairLayout, SideFiles
+from loadstone.platforms.pair.command import PairLayout, SideFiles
+from loadstone.platforms.pair.mode import Mode
 
 Json = dict[str, Any]
 
