@@ -17,7 +17,7 @@ BUSY_HOST = frozenset(
         *(CheckId.WEIGHTED_PERCENTILE, CheckId.THROUGHPUT, CheckId.ACCEPTED_LATE, CheckId.LEAD),
         *(CheckId.PAUSE_DEVIATION, CheckId.CYCLE_TIME, CheckId.SESSION_CYCLE, CheckId.NET_DEVIATION),
         *(CheckId.FOREIGN_CPU, CheckId.FOREIGN_CPU_SAID, CheckId.HOST_BUSY, CheckId.WINDOWS_APART),
-        *(CheckId.STEADY, CheckId.STEADY_SAID, CheckId.LOST_SESSIONS),
+        *(CheckId.STEADY, CheckId.STEADY_SAID, CheckId.LOST_SESSIONS, CheckId.POWER_SAMPLES),
     }
 )
 """Rules about time: another process that takes the processor breaks them, whatever the system under test does."""

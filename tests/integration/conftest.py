@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, chdir, redirect_stderr, redirect_stdout
 from functools import partial
 from pathlib import Path
@@ -18,9 +18,12 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from loadstone.cli.exits import Exit
 from loadstone.cli.main import main
+from loadstone.model.records.result import WorkloadResult
 from loadstone.model.system import Reference
 from loadstone.report.build import Format, write_report
+from loadstone.store.read import read_result
 from loadstone.testbed.testbed import Testbed
 from loadstone.testbed.up import start_reference
 
@@ -124,6 +127,62 @@ def wait_until(condition: Callable[[], object], about: str, limit_s: float = 60.
     while not condition():
         assert time.monotonic() < end, f"not within {limit_s:g} s: {about}"
         time.sleep(0.05)
+
+
+LONGER_S = (15, 60)
+"""Steady states of further runs in seconds, where a busy host performed too little in the first."""
+
+
+def run_until(
+    loadstone: LoadstoneRunner, folder: Path, has_enough: Callable[[Path], object], *words: str, **settings: Any
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command; where a busy host performs too little in its window, runs it again with longer ones.
+
+    `has_enough` tells whether a result folder has as much as the test needs. Raises AssertionError where that of the
+    longest window has not.
+    """
+    for window in ((), *(("--steady", str(seconds)) for seconds in LONGER_S)):
+        done = loadstone(*words, *window, **settings)
+        assert done.returncode != Exit.WRONG_INPUT, done.stdout + done.stderr
+        if has_enough(newest(folder)):
+            return done
+    raise AssertionError(f"too little in {LONGER_S[-1]} s: {done.stdout + done.stderr}")
+
+
+def require_requests(least: int, *names: str) -> Callable[[Path], bool]:
+    """Returns a condition for `run_until`: each workload has so many operations, or so many of each of these names."""
+
+    def has_enough(result: Path) -> bool:
+        return all(
+            _count_requests(workload, name) >= least
+            for workload in read_result(result).workloads
+            for name in names or [""]
+        )
+
+    return has_enough
+
+
+def _count_requests(workload: WorkloadResult, name: str) -> int:
+    """Counts operations of the steady state, of one name or of all."""
+    counted = [each for iteration in workload.iterations for each in iteration.figures.operations]
+    return sum(each.requests for each in counted if name in ("", each.name))
+
+
+def read_samples(result: Path) -> list[Json]:
+    """Reads what was seen of machines and services during the first workload of a run, a sample a second."""
+    return [json.loads(line) for line in next(result.glob("runs/*/monitor.jsonl")).open()]
+
+
+def read_audit(result: Path) -> Json:
+    """Reads what the server of a run of one workload held at its end."""
+    (file,) = result.glob("runs/*/audit.json")
+    audit: Json = json.loads(file.read_text())
+    return audit
+
+
+def has_worked(tree: str, samples: Sequence[Json]) -> bool:
+    """Whether a process, or one below it, took processor time between two samples."""
+    return any((sample["trees"][tree] or {}).get("user_cores", 0) > 0 for sample in samples)
 
 
 def newest(folder: Path) -> Path:
