@@ -16,6 +16,8 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
     pytest.mark.slow("virtual machines start, and QEMU emulates them"),
 ]
+WINDOWS_S = (4, 20)
+"""Length of a measurement in seconds, and of the next where a busy host let nothing happen."""
 LEAST_EVENT_BYTES, MOST_EVENT_BYTES = 5, 2000
 """Of a wake-up: one event of the log at least, and no more than some dozens."""
 
@@ -32,7 +34,10 @@ def measured(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, 
 
 
 def test_a_timer_in_an_idle_machine_fills_the_log_with_each_wake_up(capsys: pytest.CaptureFixture[str]) -> None:
-    idle, ticking = measured(capsys, "measure-timer", "--rate", "82", "--seconds", "4")
+    for seconds in WINDOWS_S:
+        idle, ticking = measured(capsys, "measure-timer", "--rate", "82", "--seconds", str(seconds))
+        if ticking["ticks_per_s"] > 0:
+            break
     assert (idle["wanted_per_s"], idle["ticks_per_s"], idle["bytes_per_tick"]) == (0, 0, None)
     assert 0 < ticking["ticks_per_s"] <= 1.1 * 82
     assert ticking["log_mbit_per_s"] > idle["log_mbit_per_s"]
@@ -43,6 +48,9 @@ def test_a_timer_in_an_idle_machine_fills_the_log_with_each_wake_up(capsys: pyte
 def test_a_secondary_that_runs_for_half_of_the_time_is_measured_between_two_whole_pairs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    phases = measured(capsys, "measure-slow-secondary", "--share", "0.5", "--seconds", "4")
+    for seconds in WINDOWS_S:
+        phases = measured(capsys, "measure-slow-secondary", "--share", "0.5", "--seconds", str(seconds))
+        if all(phase["answers_per_s"] > 0 for phase in phases):
+            break
     assert [(phase["title"], phase["share"]) for phase in phases] == [("whole", 1), ("slowed", 0.5), ("whole again", 1)]
     assert all(phase["answers_per_s"] > 0 and phase["median_ms"] > 0 for phase in phases)
