@@ -5,7 +5,16 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.integration.conftest import CHROMIUM, OPTIONS, LoadstoneRunner, newest, report, rows
+from tests.integration.conftest import (
+    CHROMIUM,
+    OPTIONS,
+    LoadstoneRunner,
+    newest,
+    report,
+    require_requests,
+    rows,
+    run_until,
+)
 from tests.integration.test_own_site import nginx  # noqa: F401  the example's server
 from tests.verdicts import WINDOW, broken_rules
 
@@ -35,7 +44,8 @@ def test_a_recorded_visit_becomes_a_workload(nginx: str, loadstone_here: Loadsto
     text = (tmp_path / "mine" / "workload.toml").read_text()
     assert 'title = "The stone yard"' in text
     assert "/style.css" in text
-    done = loadstone_here("run", "mine", "--target", nginx, "--sessions", "100", *WINDOW)
+    words = ("run", "mine", "--target", nginx, "--sessions", "100", *WINDOW)
+    done = run_until(loadstone_here, tmp_path, require_requests(1, "home", "granite_html", "basalt_html"), *words)
     assert broken_rules(newest(tmp_path)) == [], done.stdout + done.stderr
     operations = rows(report(tmp_path))
     assert set(operations) == {"home", "granite_html", "basalt_html", "Total"}

@@ -1,12 +1,13 @@
 """The report as people see it: in Chromium, light and dark, wide and narrow; nothing is fetched from elsewhere."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
-from tests.integration.conftest import LoadstoneRunner, newest, run_command
+from tests.integration.conftest import LoadstoneRunner, newest, require_requests, run_command, run_until
 from tests.integration.test_own_site import nginx  # noqa: F401  the example's server
 from tests.verdicts import WINDOW, broken_rules
 
@@ -23,7 +24,8 @@ CUT = (
 def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The result of a run, with its report. Made before the browser, which has the event loop then."""
     folder = tmp_path_factory.mktemp("support")
-    done = run_command(folder, "run", "support", "--sessions", "150", *WINDOW, has_report=True)
+    words = ("run", "support", "--sessions", "150", *WINDOW)
+    done = run_until(partial(run_command, folder), folder, require_requests(10), *words, has_report=True)
     assert broken_rules(newest(folder)) == [], done.stdout + done.stderr
     return newest(folder)
 
@@ -68,7 +70,8 @@ def test_of_a_site_that_is_not_ours_no_table_is_cut_off(
     loadstone: LoadstoneRunner,
     tmp_path: Path,
 ) -> None:
-    done = loadstone("run", f"{nginx}/", "--sessions", "5", "--seconds", "2", "--warm-up", "0.5", has_report=True)
+    words = ("run", f"{nginx}/", "--sessions", "5", "--seconds", "2", "--warm-up", "0.5")
+    done = run_until(loadstone, tmp_path, require_requests(1), *words, has_report=True)
     assert broken_rules(newest(tmp_path)) == [], done.stdout + done.stderr
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto((newest(tmp_path) / "report.html").as_uri())

@@ -5,7 +5,7 @@ import os
 import re
 import resource
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import sync_playwright
 
+from loadstone.model.records.events import Interval
 from loadstone.report.har import REDACTED
 from loadstone.store.read import read_result
 from loadstone.workloads.importers.answers import list_json_leaves
@@ -26,7 +27,7 @@ from loadstone.workloads.importers.recorded_request import (
     read_text_parts,
 )
 from loadstone.workloads.importers.steps import Leaf
-from tests.integration.conftest import CHROMIUM, OPTIONS, LoadstoneRunner, newest
+from tests.integration.conftest import CHROMIUM, OPTIONS, LoadstoneRunner, newest, run_until
 from tests.sites.contract import Application, Stock
 from tests.verdicts import WINDOW, broken_rules
 
@@ -117,10 +118,10 @@ def proven(stock: Stock, fetched: Path, folder: Path, loadstone: LoadstoneRunner
         sent = _sent(folder / "visit.har", application.site)
         told = Counter(filter(None, map(application.told, sent.elements())))
         seen = Counter(application.requests()[before:])
-        ran = loadstone("run", "mine", "--target", application.site, "--sessions", "10", *WINDOW)
+        words = ("run", "mine", "--target", application.site, "--sessions", "10", *WINDOW)
+        ran = run_until(loadstone, folder, lambda result: _count_requests(_list_intervals(result)) > 3, *words)
         assert broken_rules(newest(folder)) == [], ran.stdout + ran.stderr
-    (workload,) = read_result(newest(folder)).workloads
-    intervals = [interval for iteration in workload.iterations for interval in iteration.records.intervals]
+    intervals = _list_intervals(newest(folder))
     text = (folder / "mine" / "workload.toml").read_text()
     return Proof(
         operations=len(set(re.findall(r"^\[operations\.([^\].]+)\]", text, re.MULTILINE))),
@@ -134,9 +135,19 @@ def proven(stock: Stock, fetched: Path, folder: Path, loadstone: LoadstoneRunner
         others=tuple(_sent_otherwise(recording, folder / "visit.har")),
         unlogged=tuple((told - seen).elements()),
         unsent=tuple(_beyond_preflight(seen - told)),
-        requests=sum(interval.requests for interval in intervals),
+        requests=_count_requests(intervals),
         errors=sum(interval.error_count for interval in intervals),
     )
+
+
+def _list_intervals(result: Path) -> list[Interval]:
+    """Lists the intervals of a run of one workload, of all phases."""
+    (workload,) = read_result(result).workloads
+    return [interval for iteration in workload.iterations for interval in iteration.records.intervals]
+
+
+def _count_requests(intervals: Sequence[Interval]) -> int:
+    return sum(interval.requests for interval in intervals)
 
 
 def _cpu_s() -> float:
