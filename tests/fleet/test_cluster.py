@@ -69,7 +69,7 @@ def test_drivers_servers_and_back_ends_are_on_hosts_of_their_own(lab: Lab) -> No
 
 def test_a_virtual_machine_is_on_a_host_of_its_own(lab: Lab) -> None:
     words = ["--sessions", "10", *QUICK, "--platform", "vm", "--machine", "host=s2"]
-    done = lab.loadstone("run", "support", *words, "--name", "virtual")
+    done = lab.narrow("d1", "s2").loadstone("run", "support", *words, "--name", "virtual")
     said = manifest(lab.result("virtual"))
     assert said["status"] == "complete", done.stdout + done.stderr
     facts = said["machines"]["web"]["facts"]
@@ -79,7 +79,8 @@ def test_a_virtual_machine_is_on_a_host_of_its_own(lab: Lab) -> None:
 
 
 def test_tiles_are_spread_over_hosts_and_have_one_report(lab: Lab) -> None:
-    done = lab.loadstone("tiles", "--tiles", "2", "--platform", "container", *QUICK, "--name", "spread")
+    words = ["tiles", "--tiles", "2", "--platform", "container", *QUICK, "--name", "spread"]
+    done = lab.narrow("d1", "s1", "s2").loadstone(*words)
     result = lab.result("spread")
     said = manifest(result)
     assert said["status"] == "complete", done.stdout + done.stderr
@@ -92,7 +93,7 @@ def test_tiles_are_spread_over_hosts_and_have_one_report(lab: Lab) -> None:
 
 def test_a_cluster_that_others_started_is_joined_by_its_address(lab: Lab) -> None:
     own = lab.host.tmp / "joined.toml"
-    declared = (lab.host.tmp / "fleet.toml").read_text()
+    declared = (lab.host.tmp / Path(lab.narrow("d1", "s1").file).name).read_text()
     own.write_text(f'cluster = "10.77.0.1:{HEAD_PORT}"\n{declared}')
     keys = lab.host.tmp / f"state/loadstone/fleet/10.77.0.1-{HEAD_PORT}"
     files = {"SERVER_CERT": CLUSTER_CERTIFICATE, "SERVER_KEY": CLUSTER_KEY, "CA_CERT": CLUSTER_AUTHORITY}
@@ -158,9 +159,10 @@ def _listening(host: NamespaceHost) -> list[int]:
 
 
 def test_what_a_lost_host_left_is_undone_when_it_is_taken_again(lab: Lab, hosts: Mapping[str, NamespaceHost]) -> None:
-    during_a_run(lab, hosts, Death.SYSTEMS_SUPERVISOR, "--platform", "container", "--machine", "host=s1")
+    three = lab.narrow("d1", "s1", "s2")
+    during_a_run(three, hosts, Death.SYSTEMS_SUPERVISOR, "--platform", "container", "--machine", "host=s1")
     assert hosts["s1"].run(["ip", "netns", "list"]).stdout, "it was killed too late"
-    done = lab.loadstone("run", "static", "--rate", "20", *QUICK, "--name", "back")
+    done = three.loadstone("run", "static", "--rate", "20", *QUICK, "--name", "back")
     said = manifest(lab.result("back"))
     assert said["status"] == "complete", done.stdout + done.stderr
     assert any("network namespace" in line for line in said["hosts"]["s1"]["undone"]), said["hosts"]
@@ -171,7 +173,7 @@ def test_what_a_lost_host_left_is_undone_when_it_is_taken_again(lab: Lab, hosts:
 def test_a_death_is_noticed_named_and_leaves_nothing(
     death: Death, lab: Lab, hosts: Mapping[str, NamespaceHost]
 ) -> None:
-    seen = during_a_run(lab, hosts, death)
+    seen = during_a_run(lab.narrow("d1", "s1"), hosts, death)
     if death is not Death.HEAD:  # without it the cluster is taken down, next
         lab.heal(hosts)
     assert (seen.code, seen.status) == (3, "failed"), seen
