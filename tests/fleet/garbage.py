@@ -9,7 +9,7 @@ import time
 
 
 def main() -> None:
-    """Each port in turn, each kind of garbage in turn."""
+    """Throws at each port in turn, each kind of garbage in turn, and at all of them twice at least."""
     until = time.monotonic() + float(sys.argv[1])
     junk = itertools.cycle(
         [
@@ -20,9 +20,9 @@ def main() -> None:
             b"{}\n" * 1000,
         ]
     )
-    thrown = 0
-    for at in itertools.cycle(sys.argv[2:]):
-        if time.monotonic() > until:
+    ports, thrown = sys.argv[2:], 0
+    for number, at in enumerate(itertools.cycle(ports)):
+        if time.monotonic() > until and number >= 2 * len(ports):
             break
         host, _, port = at.rpartition(":")
         with contextlib.suppress(OSError), socket.create_connection((host, int(port)), timeout=0.5) as line:

@@ -69,6 +69,7 @@ async def play(file: Path, sign: Path) -> dict[str, Any]:
         client, writer = Client(host, port), Writer(*await database_of(machine))
         asking = [asyncio.create_task(asyncio.to_thread(one.ask)) for one in (client, writer)]
         gaps = await killed_in_turn(machine, client)
+        await more_answers(writer)
         writer.end()
         await asking[1]
         cut = await cut_off(machine, client, sign)
