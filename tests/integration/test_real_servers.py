@@ -1,7 +1,6 @@
 """The web sites in software that people run: page by page what the reference server gives, and a run of it."""
 
 import asyncio
-import json
 import re
 import ssl
 import urllib.error
@@ -31,7 +30,17 @@ from loadstone.store.read import read_iteration
 from loadstone.testbed import Testbed, software
 from loadstone.testbed.up import start_reference
 from loadstone.workloads import load
-from tests.integration.conftest import LoadstoneRunner, newest, report, wait_until
+from tests.integration.conftest import (
+    LONGER_S,
+    LoadstoneRunner,
+    has_worked,
+    newest,
+    read_samples,
+    report,
+    require_requests,
+    run_until,
+    wait_until,
+)
 from tests.integration.test_reference_run import hurried
 from tests.verdicts import WINDOW, broken_rules
 
@@ -195,17 +204,20 @@ def test_every_page_is_what_the_reference_server_gives(service: Served, embedded
 @pytest.mark.slow("a run")
 def test_a_run_of_it_finds_nothing_wrong(service: Served, tmp_path: Path) -> None:
     hurried("banking", tmp_path, has_lines=False)
-    folder = tmp_path / "banking-1"
-    folder.mkdir()
     part = WorkloadLoad(load(str(tmp_path / "banking")), Population(SESSIONS), service.testbed.targets)
-    plan = make_plan([part], Timing(Phases(0.5, 0.5, 3, 0.5)))
-    job = DriverJob("bank", plan, {"banking": RunFolder(folder)})
-    executor = Executor(service.testbed, lambda event: None)
-    asyncio.run(executor.execute([job]))
-    figures = read_iteration(folder, 1).figures
-    assert executor.troubles == []
+    for seconds in (3, *LONGER_S):
+        folder = tmp_path / f"in-{seconds}-s" / "banking-1"
+        folder.mkdir(parents=True)
+        plan = make_plan([part], Timing(Phases(0.5, 0.5, seconds, 0.5)))
+        job = DriverJob("bank", plan, {"banking": RunFolder(folder)})
+        executor = Executor(service.testbed, lambda event: None)
+        asyncio.run(executor.execute([job]))
+        figures = read_iteration(folder, 1).figures
+        assert executor.troubles == []
+        assert sum(sum(operation.errors.values()) for operation in figures.operations) == 0
+        if figures.requests > 15:
+            break
     assert figures.requests > 15
-    assert sum(sum(operation.errors.values()) for operation in figures.operations) == 0
 
 
 @pytest.mark.slow("three servers come up")
@@ -213,15 +225,18 @@ def test_a_run_of_it_finds_nothing_wrong(service: Served, tmp_path: Path) -> Non
 def test_a_balancer_deals_users_and_leaves_them_where_they_are(
     balancer: str, service_name: str, tmp_path: Path, loadstone_here: LoadstoneRunner
 ) -> None:
+    has_requests = require_requests(30)
+
+    def is_seen(result: Path) -> bool:
+        samples = read_samples(result)
+        return has_requests(result) and all(has_worked(name, samples) for name in ("web-1", "web-2", "balancer"))
+
     words = ("--machine", "count=2", "--sessions", "200", *WINDOW)
-    done = loadstone_here("run", "shopping", "--service", service_name, "--balancer", balancer, *words)
+    run = ("run", "shopping", "--service", service_name, "--balancer", balancer, *words)
+    done = run_until(loadstone_here, tmp_path, is_seen, *run)
     assert broken_rules(newest(tmp_path)) == [], done.stdout + done.stderr
     (iteration,) = report(tmp_path)["workloads"][0]["iterations"]
-    assert sum(row["requests"] for row in iteration["operations"]) > 30
     assert sum(row["errors"] for row in iteration["operations"]) == 0  # a session elsewhere would have expired
-    lines = [json.loads(line) for line in next(tmp_path.glob("results/*/runs/*/monitor.jsonl")).open()]
-    used = {name: sum(line["trees"][name]["user_cores"] for line in lines) for name in ("web-1", "web-2", "balancer")}
-    assert all(used.values()), used
 
 
 def test_what_is_not_installed_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
