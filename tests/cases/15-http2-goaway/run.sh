@@ -17,7 +17,7 @@ async def answer(c, stream, headers, turn):
 h2srv.run(answer, {3: 1} if kind == "single" else {})    # 3: MAX_CONCURRENT_STREAMS
 P
 for kind in plain single goaway refused trailers gzip early; do
-  rm -f port; "$PY2" s.py $kind & PIDS+=($!); for _ in $(seq 100); do [ -s port ] && break; sleep 0.05; done; PORT=$(cat port)
+  rm -f port; "$PY2" s.py $kind & PIDS+=($!); for _ in $(seq 1200); do [ -s port ] && break; sleep 0.05; done; PORT=$(cat port)
   rm -rf site; mkdir site; cat > site/workload.toml <<T
 [workload]
 name = "site"
