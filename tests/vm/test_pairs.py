@@ -38,6 +38,8 @@ PAUSE_S = 20.0
 KILLS = 3
 PROTECTED_AFTER_S = 0.5
 """Time for which a client asks before the machine is protected anew."""
+PROTECTIONS = 5
+"""Attempts at most: a busy host may write the state while it lets the machine wait."""
 SLOW_S = (0.09, 0.01)
 """A slow secondary stands still and runs in turn for so long: it has a tenth of the processor's time."""
 
@@ -203,8 +205,11 @@ def test_a_pair_makes_itself_whole_and_can_be_told_to_stay_alone(pair: SharedPai
 
 def test_clients_are_answered_while_the_state_of_a_machine_that_is_protected_anew_is_written(pair: SharedPair) -> None:
     async def play() -> None:
-        protection = await protect_once(pair.machine, Client(*pair.web, WAIT_S), PROTECTED_AFTER_S)
-        assert protection.errors == []
+        for _ in range(PROTECTIONS):
+            protection = await protect_once(pair.machine, Client(*pair.web, WAIT_S), PROTECTED_AFTER_S)
+            assert protection.errors == []
+            if protection.answers_while_written > 0:
+                break
         assert protection.answers_while_written > 0, protection
         assert pair.machine.is_protected
 
