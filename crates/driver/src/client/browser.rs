@@ -154,7 +154,7 @@ impl Browser {
                 progress.compared.set(shared.compares(number).then_some(number));
                 self.load_page(shared, operation, values, (extent, progress)).await?
             }
-            false => self.converse(shared, operation, values, progress).await?,
+            false => Box::pin(self.converse(shared, operation, values, progress)).await?,
         };
         let status = progress.status.get();
         for request in &operation.after {

@@ -248,7 +248,8 @@ impl ClientConnection {
     async fn attempt(&mut self, shared: &Shared, user: UserContext<'_>, body: Body) -> Result<Answer, Failure> {
         if self.connection.is_none() {
             self.connecting = true;
-            let opened = open(shared, self.scheme, user, &mut self.connecting).await;
+            // On the heap, since a session would else take memory for it at all times.
+            let opened = Box::pin(open(shared, self.scheme, user, &mut self.connecting)).await;
             self.connecting = false;
             let (connection, is_shared) = opened?;
             (self.connection, self.is_shared) = (Some(connection), is_shared);
