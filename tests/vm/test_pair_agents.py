@@ -16,6 +16,8 @@ from tests.vm.agent_faults import Faults, play_trials, sample_faults, single_fau
 from tests.vm.agents import Half, Network, agent_argv, whole_pair
 from tests.waiting import until
 
+UNHURRIED_MS = 60_000
+"""Patience of a side that must not take over, however busy the host is."""
 JOINERS = 40
 LATE_TICKS, EVENT_BYTES = 60, 9
 """Ticks of the machine that are one and a half seconds, and what each has in the log."""
@@ -66,7 +68,7 @@ def test_a_machine_that_hangs_is_replaced(network: Network, tmp_path: Path) -> N
 def test_an_agent_whose_reports_nobody_reads_serves_on(network: Network, tmp_path: Path) -> None:
     async def play() -> None:
         with network.watched():
-            async with whole_pair(network, tmp_path, patience_ms=5000) as pair:
+            async with whole_pair(network, tmp_path, patience_ms=UNHURRIED_MS) as pair:
                 for half in pair.halves:
                     half.is_read.clear()
                     for _ in range(3000):
@@ -85,7 +87,7 @@ def test_an_agent_whose_reports_nobody_reads_serves_on(network: Network, tmp_pat
 def test_status_figures_are_of_this_moment(network: Network, tmp_path: Path) -> None:
     async def play() -> None:
         with network.watched():
-            async with whole_pair(network, tmp_path, patience_ms=20_000) as pair:
+            async with whole_pair(network, tmp_path, patience_ms=UNHURRIED_MS) as pair:
                 primary = pair.primary
                 await until(lambda: primary.metrics.get("round_trip_ms") is not None)
                 await until(lambda: primary.metrics["log_mbit_per_s"] > 0)
@@ -101,7 +103,7 @@ DELAY_US = 5000
 def test_a_channel_that_takes_longer_holds_outputs_for_the_round_trip(network: Network, tmp_path: Path) -> None:
     async def play() -> None:
         with network.watched():
-            async with whole_pair(network, tmp_path, patience_ms=5000, delay_us=DELAY_US) as pair:
+            async with whole_pair(network, tmp_path, patience_ms=UNHURRIED_MS, delay_us=DELAY_US) as pair:
                 primary = pair.primary
                 await until(lambda: primary.metrics.get("round_trip_ms") is not None)
                 assert primary.metrics["round_trip_ms"] >= 2 * DELAY_US / 1000
@@ -114,13 +116,13 @@ def test_a_channel_that_takes_longer_holds_outputs_for_the_round_trip(network: N
 
 def test_a_secondary_that_cannot_take_over_soon_protects_nobody(network: Network, tmp_path: Path) -> None:
     async def play() -> None:
-        primary = await alone(network, tmp_path)
+        primary = await alone(network, tmp_path, UNHURRIED_MS)
         secondary = Half("b", primary.folder)
         try:
             await primary.order("protect")
             address = str((await primary.event("listening"))["address"])
             mac = "52:54:00:00:01:01"
-            await secondary.start_agent(network, f"{primary.folder.name}b", mac, 500, address)
+            await secondary.start_agent(network, f"{primary.folder.name}b", mac, UNHURRIED_MS, address)
             await secondary.start_machine("replay", mac)
             secondary.signal(signal.SIGSTOP, "machine")
             await primary.event("joined")
@@ -162,13 +164,13 @@ async def join_and_reset(address: tuple[str, int], key: str, after_s: float) -> 
         writer.transport.abort()
 
 
-async def alone(network: Network, folder: Path) -> Half:
+async def alone(network: Network, folder: Path, patience_ms: int = 500) -> Half:
     """A machine that serves alone."""
     stem = await asyncio.to_thread(network.add_pair)  # its library has an event loop of its own
     place = folder / stem
     (place / "store").mkdir(parents=True)
     half = Half("a", place)
-    await half.start_agent(network, f"{stem}a", "52:54:00:00:01:01", 500, None)
+    await half.start_agent(network, f"{stem}a", "52:54:00:00:01:01", patience_ms, None)
     await half.start_machine("record", "52:54:00:00:01:01")
     return half
 
