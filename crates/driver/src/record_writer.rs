@@ -109,7 +109,10 @@ impl<'a> RecordWriter<'a> {
             Report::Interrupted | Report::Failed(_) => Ok(()), // the collector's matter
             Report::Totals { part, totals, cpu, steady_ns } => {
                 let merged = &mut self.parts[part];
-                merged.totals.merge(&totals);
+                match merged.cpu.is_empty() {
+                    true => merged.totals = *totals, // a copy of its histograms would take megabytes
+                    false => merged.totals.merge(&totals),
+                }
                 merged.steady_ns = merged.steady_ns.max(steady_ns);
                 merged.cpu.extend(cpu);
                 Ok(())
