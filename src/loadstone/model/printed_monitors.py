@@ -74,6 +74,11 @@ class PrintedMonitor:
     """Whether it was printed once, for all iterations."""
 
     @property
+    def place(self) -> tuple[MonitorSubject, str, str]:
+        """What it is a figure of, and its unit: a table has one figure of each place."""
+        return self.subject, self.quantity, self.unit
+
+    @property
     def value(self) -> Decimal:
         """The figure as a number."""
         return Decimal(self.printed)

@@ -156,7 +156,7 @@ def _check_monitors(file: Path, workload: PublishedWorkload, columns: Sequence[s
     for column in columns:
         rows: dict[tuple[MonitorSubject, str, str], PublishedRow] = {}
         for row, figure in _select_monitors(workload, column):
-            earlier = rows.setdefault((figure.subject, figure.quantity, figure.unit), row)
+            earlier = rows.setdefault(figure.place, row)
             if earlier is not row:
                 text = f"the figure occurs twice, also in line {earlier.line}. Remove one of both rows"
                 yield _describe_problem(file, row, text)

@@ -16,7 +16,7 @@ from loadstone.testbed.data import DataSet
 from loadstone.testbed.kept_data import copy_kept
 from loadstone.testbed.running import Running
 from loadstone.testbed.shared_folder import share_folder
-from loadstone.testbed.start import StartedService, build_site_on, start_service
+from loadstone.testbed.start import StartedService, build_site_on, list_targets, start_service
 from loadstone.topologies.topology import Topology, TopologyRole
 
 STATIC_FILES = "static-files"
@@ -115,7 +115,7 @@ async def deploy(
         data = DataSet(topology.need, fronts[0], url, choices.needs.rows, peers.copied_s)
         await data.put()
     started = [await _start_front(running, topology, choices, machine, peers) for machine in fronts]
-    targets = tuple(target for service in started for target in service.targets)
+    targets = list_targets(started)
     if data is not None and choices.services.get(ServiceRole.CACHE):
         data.keepers = [service.http for service in started]
     kind = choices.get_kind(topology.balancer) if topology.balancer else None

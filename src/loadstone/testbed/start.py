@@ -2,7 +2,7 @@
 
 import asyncio
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -63,6 +63,11 @@ class StartedService:
     async def find_address(self, machine: Machine) -> str:
         """Returns where a machine reaches it, as its kind writes addresses. Raises PlatformError where none does."""
         return self.kind.url(await route(machine, self.machine, self.port))
+
+
+def list_targets(services: Iterable[StartedService]) -> tuple[Target, ...]:
+    """Returns where the driver reaches services, on each public network of their machines."""
+    return tuple(target for service in services for target in service.targets)
 
 
 def build_site_on(machine: Machine, threads: int = 1) -> Site:

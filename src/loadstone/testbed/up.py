@@ -29,7 +29,7 @@ from loadstone.testbed.machines import (
     plan_machines,
 )
 from loadstone.testbed.running import Running
-from loadstone.testbed.start import StartedService, build_site_on, start_service
+from loadstone.testbed.start import StartedService, build_site_on, list_targets, start_service
 from loadstone.testbed.system import PlacedApplication, PlannedSystem, prepare_machines, start_system
 from loadstone.testbed.testbed import Testbed
 from loadstone.testbed.tiles import PlacedTiles, start_tiles
@@ -139,7 +139,7 @@ async def start_station(
         started = await _start_alike(running, layout, placement, kind, threads=1)
         meters = {service.machine.name: Meter(service.http, station.USAGE) for service in started}
         about = _described_alike(layout, placement)
-        targets = tuple(target for service in started for target in service.targets)
+        targets = list_targets(started)
         yield Testbed(targets, about, running.list_processes, running.describe_dead, meters, base.machines)
 
 
@@ -153,7 +153,7 @@ async def start_file_server(
         running = Running(base)
         started = await _start_alike(running, layout, placement, kind, layout.workers, {layout.files: layout.sessions})
         about = _described_alike(layout, placement)
-        targets = tuple(target for service in started for target in service.targets)
+        targets = list_targets(started)
         yield Testbed(targets, about, running.list_processes, running.describe_dead, machines=base.machines)
 
 

@@ -78,7 +78,7 @@ def _list_quantities(figures: Sequence[PrintedMonitor], usual: Sequence[str] = (
 
 def _cell(figures: Sequence[PrintedMonitor], subject: MonitorSubject, name: str, unit: str) -> Cell:
     place = (subject, name, unit)
-    printed = (figure.printed for figure in figures if (figure.subject, figure.quantity, figure.unit) == place)
+    printed = (figure.printed for figure in figures if figure.place == place)
     text = next(printed, None)
     return Cell(UNDISCLOSED, Tone.QUIET) if text is None else Cell(text)
 

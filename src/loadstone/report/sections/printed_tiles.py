@@ -31,14 +31,14 @@ def _list_monitors(entries: Sequence[TileEntry]) -> Iterator[Block]:
     """Yields a table of what monitors saw of each tile, or that none of it was printed."""
     yield Heading("Monitors")
     figures = [figure for entry in entries for figure in entry.monitors]
-    places = dict.fromkeys((figure.subject, figure.quantity, figure.unit) for figure in figures)
+    places = dict.fromkeys(figure.place for figure in figures)
     if not places:
         yield Paragraph(f"Figures of monitors: {UNDISCLOSED}.", Tone.QUIET)
         return
     titles = [f"{subject}: {quantity}{f', {unit}' if unit else ''}" for subject, quantity, unit in places]
     rows = []
     for entry in entries:
-        printed = {(figure.subject, figure.quantity, figure.unit): figure.printed for figure in entry.monitors}
+        printed = {figure.place: figure.printed for figure in entry.monitors}
         cells = [printed.get(place) or Cell(UNDISCLOSED, Tone.QUIET) for place in places]
         rows.append(Row([str(entry.number), *cells]))
     yield Table([Column("tile"), *map(Column, titles)], rows)

@@ -19,7 +19,8 @@ def import_tiles(file: Path, results: Path, name: str) -> list[Path]:
     """Makes a judged result of each system of a table; returns their folders. Raises LoadstoneError."""
     systems = read_systems(file)
     names = {system: name if len(systems) == 1 else f"{name}-{system}" for system in systems}
-    notice = describe_unknown(list_unknown_columns(file))
+    first = next(iter(systems.values()))[0]  # each row has a value for each column
+    notice = describe_unknown(list_unknown_columns(first.groups))
     manifests = (_declare(file, names[system], tiles) for system, tiles in systems.items())
     return [store_published(replace(manifest, notices=(notice,) if notice else ()), results) for manifest in manifests]
 

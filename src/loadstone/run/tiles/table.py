@@ -4,7 +4,7 @@ import csv
 import difflib
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -101,10 +101,9 @@ def read_systems(file: Path) -> dict[str, list[StoredTile]]:
     return systems
 
 
-def list_unknown_columns(file: Path) -> list[str]:
-    """Names of the columns that are not known: they group tiles. Raises UsageError."""
-    names = _read_table(file).columns
-    return [name for name in names if name and not (name in TABLE_COLUMNS or is_monitor_table(name))]
+def list_unknown_columns(names: Iterable[str]) -> list[str]:
+    """Returns those names of columns that are not known: they group tiles."""
+    return [name for name in names if not (name in TABLE_COLUMNS or is_monitor_table(name))]
 
 
 def _read_table(file: Path) -> TileTable:
@@ -201,9 +200,9 @@ def _read_monitors(table: TileTable, row: TileRow) -> Iterator[PrintedMonitor]:
 
 def _check_host(table: TileTable, row: TileRow, earlier: Sequence[StoredTile], tile: StoredTile) -> None:
     """Notes a figure of the host that another tile of its system has otherwise: they share the host."""
-    known = {(figure.subject, figure.quantity, figure.unit): figure for held in earlier for figure in held.monitors}
+    known = {figure.place: figure for before in earlier for figure in before.monitors}
     for figure in tile.monitors:
-        previous = known.get((figure.subject, figure.quantity, figure.unit))
+        previous = known.get(figure.place)
         if figure.subject.machine == HOST_MACHINE and previous is not None and previous.value != figure.value:
             text = f"`{figure.printed}` is `{previous.printed}` in another tile of this host. Correct one of both"
             table.refuse(row.line, f"monitors of {figure.subject}", text)
