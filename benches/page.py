@@ -54,7 +54,10 @@ PROFILES = {
     "sessions": (
         "The goal is 24 KiB and 2 ms. In a heap profile the task of a session takes 3.6 KiB, buffers and parsers 5, "
         "tickets and certificates 4, and keys of its two connections 2. A task that keeps each operation apart would "
-        "take 2 KiB less, at the price of one allocation for each operation."
+        "take 2 KiB less, at the price of one allocation for each operation. The reference server answered 39 % of "
+        "what 10,000 sessions would have asked for, so most of them waited. In two rounds that alternated with the "
+        "driver of 2026-11-22, with 3,000 sessions and the same server, this one took 8 % more CPU time and 11 % more "
+        "memory."
     ),
     "discrete-events": (
         "The goal is 300 ns. In a profile with 10,000 sessions, 17 % of the time records response times in histograms. "
