@@ -33,6 +33,8 @@ PACKETS_OF_ALL_KINDS = 0x0003
 MORE = 12
 """Frames after which a machine is known to run on."""
 SIDES = ("a", "b")
+UNHURRIED_MS = 60_000
+"""Patience of a side that must not take over, however busy the host is."""
 
 
 class Network:

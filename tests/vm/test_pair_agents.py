@@ -13,11 +13,9 @@ import pytest
 
 from loadstone.platforms.pair.command import SideFiles
 from tests.vm.agent_faults import Faults, play_trials, sample_faults, single_faults
-from tests.vm.agents import Half, Network, agent_argv, whole_pair
+from tests.vm.agents import UNHURRIED_MS, Half, Network, agent_argv, whole_pair
 from tests.waiting import until
 
-UNHURRIED_MS = 60_000
-"""Patience of a side that must not take over, however busy the host is."""
 JOINERS = 40
 LATE_TICKS, EVENT_BYTES = 60, 9
 """Ticks of the machine that are one and a half seconds, and what each has in the log."""

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.agents import Half, Network, leased, whole_pair
+from tests.vm.agents import UNHURRIED_MS, Half, Network, leased, whole_pair
 from tests.waiting import until
 
-LONG_S, SHORT_S = 600, 2
+LONG_S, SHORT_S = 600, 5
 UNREAD = 3000
 
 
@@ -28,7 +28,7 @@ def network() -> Iterator[Network]:
 def test_a_pair_without_a_keeper_runs_on_survives_a_fault_and_is_taken_over(network: Network, tmp_path: Path) -> None:
     async def play() -> None:
         with network.watched():
-            async with whole_pair(network, tmp_path, lease_s=LONG_S) as pair:
+            async with whole_pair(network, tmp_path, UNHURRIED_MS, lease_s=LONG_S) as pair:
                 for half in pair.halves:
                     half.leave()
                 assert await pair.runs_on()
@@ -54,11 +54,11 @@ def test_a_pair_without_a_keeper_ends_with_its_lease_and_a_new_keeper_renews_it(
 ) -> None:
     async def play() -> None:
         with network.watched():
-            async with whole_pair(network, tmp_path, lease_s=SHORT_S) as pair:
+            async with whole_pair(network, tmp_path, UNHURRIED_MS, lease_s=SHORT_S) as pair:
                 for half in pair.halves:
                     half.leave()
                     await half.take_over()
-                await asyncio.sleep(2 * SHORT_S)
+                await asyncio.sleep(1.2 * SHORT_S)
                 assert await pair.runs_on()
                 left = time.monotonic()
                 for half in pair.halves:
@@ -77,7 +77,7 @@ def test_a_pair_without_a_keeper_ends_with_its_lease_and_a_new_keeper_renews_it(
 def test_a_second_keeper_replaces_the_first(network: Network, tmp_path: Path) -> None:
     async def play() -> None:
         with network.watched():
-            async with whole_pair(network, tmp_path, lease_s=0) as pair:
+            async with whole_pair(network, tmp_path, UNHURRIED_MS, lease_s=0) as pair:
                 before = pair.a.events
                 await pair.a.take_over()
                 await until(lambda: before[-1]["event"] == "replaced")
@@ -92,7 +92,7 @@ def test_a_keeper_that_reads_nothing_is_disconnected_and_the_next_one_gets_all(
 ) -> None:
     async def play() -> None:
         with network.watched():
-            async with whole_pair(network, tmp_path, lease_s=LONG_S) as pair:
+            async with whole_pair(network, tmp_path, UNHURRIED_MS, lease_s=LONG_S) as pair:
                 line = pair.a.line
                 assert line is not None
                 pair.a.stop_reading()
@@ -127,7 +127,7 @@ def test_a_machine_that_stood_still_for_its_keeper_is_continued(network: Network
         options = [*leased(half.files, LONG_S), "--monitor", str(half.files.qmp)]
         server = await asyncio.start_unix_server(answer, path=half.files.qmp)
         try:
-            await half.start_agent(network, f"{stem}a", "52:54:00:00:01:02", 500, None, *options)
+            await half.start_agent(network, f"{stem}a", "52:54:00:00:01:02", UNHURRIED_MS, None, *options)
             await half.start_machine("record", "52:54:00:00:01:02")
             await half.event("ready")
             half.leave()
