@@ -35,6 +35,8 @@ pub struct Replication {
     executed: u64,
     /// Bytes that its connection has brought it.
     taken: u64,
+    /// Since when the secondary follows.
+    followed: Instant,
     /// Length of the log from which on our primary holds its outputs for us.
     welcome: Option<u64>,
     /// When the log was how long, for the lag.
@@ -53,6 +55,7 @@ impl Replication {
             received: 0,
             executed: 0,
             taken: 0,
+            followed: Instant::now(),
             welcome: None,
             marks: Marks::default(),
             progress: Progress::beginning(Instant::now()),
@@ -111,6 +114,7 @@ impl Replication {
 
     /// A new secondary follows.
     pub fn is_followed(&mut self) {
+        self.followed = Instant::now();
         self.progress = Progress::beginning(Instant::now());
         self.pulse = Pulse::beginning(Instant::now());
     }
@@ -160,7 +164,7 @@ impl Replication {
     pub fn slow_by_lag(&mut self) {
         let now = Instant::now();
         self.marks.mark(self.recorded(), now);
-        self.memory.slow_by(slowed_pct(self.marks.lag(now)));
+        self.memory.slow_by(slowed_pct(self.marks.lag(now), now - self.followed));
     }
 
     /// Why the secondary is to be given up, for which an output has waited so long; none while it gets on.
