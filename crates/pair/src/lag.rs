@@ -15,9 +15,9 @@ pub const READY: Duration = WORST;
 /// Percent of its time that it is kept from running then: it never stands still for this alone.
 pub const MOST_PCT: u32 = 90;
 /// The same while a secondary that has just joined catches up: users would feel more.
-pub const MOST_AT_FIRST_PCT: u32 = 40;
+const MOST_AT_FIRST_PCT: u32 = 40;
 /// How long it may take for that.
-pub const CATCHES_UP: Duration = Duration::from_secs(5);
+const CATCHES_UP: Duration = Duration::from_secs(5);
 
 /// Percent of its time for which the primary is kept from running when its secondary is so far behind, and has followed
 /// for so long: none up to what is allowed, more and more beyond it.
