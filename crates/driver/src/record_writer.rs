@@ -35,7 +35,8 @@ struct PartAccumulator {
     names: PartNames,
     /// Intervals by their numbers; whole ones are gone, so that a long run needs no more memory than a short one.
     pending: BTreeMap<usize, Pending>,
-    totals: Totals,
+    /// Of all sources that have reported. The first are taken: a copy of their histograms would take megabytes.
+    totals: Option<Totals>,
     steady_ns: u64,
     cpu: Vec<f64>,
 }
@@ -57,11 +58,10 @@ impl<'a> RecordWriter<'a> {
     pub fn new(plan: &'a Plan, out: &'a mut dyn Write, sources: usize) -> Self {
         let parts = plan.parts.iter().map(|part| {
             let operations: Vec<String> = part.workload.operations.iter().map(|one| one.name.clone()).collect();
-            let totals = Totals::new(operations.len());
             let files = |one: &Operation| one.embedded.iter().map(|file| file.path.clone()).collect();
             let files = part.workload.operations.iter().map(files).collect();
             let names = PartNames { workload: part.workload.name.clone(), operations, files };
-            PartAccumulator { names, pending: BTreeMap::new(), totals, steady_ns: 0, cpu: Vec::new() }
+            PartAccumulator { names, pending: BTreeMap::new(), totals: None, steady_ns: 0, cpu: Vec::new() }
         });
         let begins = ticks(&plan.phases).map(|(from, _)| from).collect();
         RecordWriter { plan, out, sources, parts: parts.collect(), begins, phase: None }
@@ -109,9 +109,9 @@ impl<'a> RecordWriter<'a> {
             Report::Interrupted | Report::Failed(_) => Ok(()), // the collector's matter
             Report::Totals { part, totals, cpu, steady_ns } => {
                 let merged = &mut self.parts[part];
-                match merged.cpu.is_empty() {
-                    true => merged.totals = *totals, // a copy of its histograms would take megabytes
-                    false => merged.totals.merge(&totals),
+                match &mut merged.totals {
+                    Some(all) => all.merge(&totals),
+                    empty => *empty = Some(*totals),
                 }
                 merged.steady_ns = merged.steady_ns.max(steady_ns);
                 merged.cpu.extend(cpu);
@@ -157,7 +157,8 @@ impl<'a> RecordWriter<'a> {
         for at in 0..self.parts.len() {
             let merged = &mut self.parts[at];
             let cpu = CpuShare { threads: std::mem::take(&mut merged.cpu) };
-            let event = Event::totals(&merged.names, merged.steady_ns, &merged.totals, cpu);
+            let totals = merged.totals.take().unwrap_or_else(|| Totals::new(merged.names.operations.len()));
+            let event = Event::totals(&merged.names, merged.steady_ns, &totals, cpu);
             self.write(&event)?;
         }
         self.write(&Event::End { at_ns, reason })
