@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 WAIT_S = 60.0
 """Longest wait."""
+LONGEST_S = 900.0
+"""Longest time for a command: many times what it takes on a quiet host."""
 
 
 async def until(condition: Callable[[], object], poll_interval_s: float = 0.005) -> None:

@@ -57,7 +57,6 @@ FRONTS = [
 ]
 
 
-@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("fronts", FRONTS, ids=lambda fronts: fronts[0].platform)
 def test_what_one_machine_writes_another_reads(fronts: list[MachineSpec], tmp_path: Path) -> None:
     missing = asyncio.run(get_platform_kind(fronts[0].platform).maker.explain_missing(fronts[0]))

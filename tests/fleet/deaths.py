@@ -19,7 +19,7 @@ OURS = re.compile(r"\S*loadstone-(driver|server)\b|ray::SupervisorActor")
 """Processes that nothing may leave behind."""
 LEFT_S = 60.0
 """Within which nothing may be left."""
-LOAD_S, END_S = 120.0, 150.0
+LOAD_S, END_S = 600.0, 900.0
 """Longest wait for load to come or to go, and for a run to end."""
 
 

@@ -15,6 +15,7 @@ from secrets import token_hex
 
 from loadstone.fleet.remote_shell import VARIABLE
 from loadstone.model.fleet import DEFAULT_SILENCE_S
+from tests.waiting import LONGEST_S
 
 NET = "10.77.0"
 SSHD, NGINX = "/usr/sbin/sshd", "/usr/sbin/nginx"
@@ -69,7 +70,7 @@ class NamespaceHost:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen(words, **pipes, text=True, env={**os.environ, **self.environment})
 
-    def run(self, command: list[str], timeout_s: float = 300.0) -> subprocess.CompletedProcess[str]:
+    def run(self, command: list[str], timeout_s: float = LONGEST_S) -> subprocess.CompletedProcess[str]:
         """Runs a command there."""
         environment = {**os.environ, **self.environment}
         return subprocess.run(
@@ -226,7 +227,7 @@ class Lab:
     host: NamespaceHost
     file: str = "/tmp/fleet.toml"
 
-    def loadstone(self, *words: str, timeout_s: float = 300.0) -> subprocess.CompletedProcess[str]:
+    def loadstone(self, *words: str, timeout_s: float = LONGEST_S) -> subprocess.CompletedProcess[str]:
         """Runs the program there; what uses the fleet is told its file."""
         try:
             return self.host.run(self._words(words), timeout_s)

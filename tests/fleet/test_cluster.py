@@ -16,11 +16,11 @@ from tests.fleet import garbage
 from tests.fleet.deaths import LOADED_INTERVALS, Death, await_load, during_a_run
 from tests.fleet.hosts import Lab, NamespaceHost
 from tests.verdicts import WINDOW, broken_rules
+from tests.waiting import LONGEST_S
 
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.own_network,
-    pytest.mark.timeout(600),
     pytest.mark.xdist_group("fleet"),
     pytest.mark.slow("a run on several hosts"),
 ]
@@ -118,7 +118,7 @@ def test_without_the_token_nothing_is_answered(lab: Lab) -> None:
     ask = ["timeout", "-s", "KILL", "12", sys.executable, "-c", told]  # who is not answered may ask for ever
     asking = [lab.host.start(["env", *known, *ask]) for known in ([], tls, wrong)]
     for one in asking:
-        said, _ = one.communicate(timeout=40)
+        said, _ = one.communicate(timeout=LONGEST_S)
         assert one.returncode != 0 and "NodeID" not in said, said
 
 
@@ -137,7 +137,7 @@ def goes_on(lab: Lab, name: str, steady_s: float) -> Iterator[None]:
     running = lab.start("run", "static", "--rate", "20", *QUICK, "--steady", str(steady_s), "--name", name)
     await_load(lab, name, intervals=0)
     yield
-    said, errors = running.communicate(timeout=steady_s + 140)
+    said, errors = running.communicate(timeout=LONGEST_S)
     assert manifest(lab.result(name))["status"] == "complete", said + errors
     assert broken_rules(lab.result(name)) == []
     assert lab.loadstone("fleet", "status", lab.file).returncode == 0

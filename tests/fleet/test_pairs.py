@@ -22,11 +22,11 @@ from tests.fleet.pair_over_hosts import ANSWERS
 from tests.fleet.test_cluster import manifest
 from tests.verdicts import broken_rules
 from tests.vm.test_failures import wait_for
+from tests.waiting import LONGEST_S
 
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.own_network,
-    pytest.mark.timeout(600),
     pytest.mark.xdist_group("fleet"),
     pytest.mark.slow("a pair over two hosts, whose sides are replaced"),
 ]
@@ -51,7 +51,7 @@ def run_module(host: NamespaceHost, name: str, *words: str) -> subprocess.Popen[
 
 def told(play: subprocess.Popen[str]) -> dict[str, Any]:
     """What it says at its end."""
-    said, errors = play.communicate(timeout=200)
+    said, errors = play.communicate(timeout=LONGEST_S)
     assert play.returncode == 0, said + errors
     read: dict[str, Any] = json.loads(said.splitlines()[-1])
     return read

@@ -26,6 +26,7 @@ from loadstone.report.build import Format, write_report
 from loadstone.store.read import read_result
 from loadstone.testbed.testbed import Testbed
 from loadstone.testbed.up import start_reference
+from tests.waiting import LONGEST_S
 
 Json = dict[str, Any]
 CHROMIUM = "/usr/bin/chromium"
@@ -62,7 +63,7 @@ NO_REPORT = {f"LOADSTONE_{name}_REPORT": "false" for name in COMMANDS}
 def loadstone(tmp_path: Path) -> LoadstoneRunner:
     """Runs the program in an empty folder, with results in `results`; writes reports only with `has_report=True`."""
 
-    def run(*words: str, timeout: float = 240, has_report: bool = False) -> subprocess.CompletedProcess[str]:
+    def run(*words: str, timeout: float = LONGEST_S, has_report: bool = False) -> subprocess.CompletedProcess[str]:
         environment = dict(os.environ) if has_report else NO_REPORT | os.environ
         return subprocess.run(
             command(*words), cwd=tmp_path, capture_output=True, text=True, timeout=timeout, check=False, env=environment
@@ -102,7 +103,7 @@ def testbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
 
 
 def run_command(
-    folder: Path, *words: str, timeout: float = 240, has_report: bool = False
+    folder: Path, *words: str, timeout: float = LONGEST_S, has_report: bool = False
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command within this process, in a folder, and returns how it ended; the test's own timeout ends it."""
     environment = {} if has_report else {name: value for name, value in NO_REPORT.items() if name not in os.environ}

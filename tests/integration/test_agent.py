@@ -14,6 +14,7 @@ from loadstone.model.records.sample import InsideView
 from loadstone.store.read import read_result
 from tests.integration.conftest import LoadstoneRunner, newest, page, require_requests, run_until
 from tests.verdicts import WINDOW, broken_rules
+from tests.waiting import LONGEST_S
 
 pytestmark = pytest.mark.integration
 TOKEN = "a-token-for-this-test-alone"
@@ -40,7 +41,7 @@ def serving(role: str, *options: str, token: str = "") -> Iterator[Mapping[str, 
         yield json.loads(process.stdout.readline())
     finally:
         process.stdin.close()
-        process.wait(timeout=60)
+        process.wait(timeout=LONGEST_S)
         process.stdout.close()
 
 

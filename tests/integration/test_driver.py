@@ -41,6 +41,7 @@ from tests.integration.conftest import (
 )
 from tests.processes import list_processes_below
 from tests.verdicts import WINDOW, broken_rules
+from tests.waiting import LONGEST_S
 
 pytestmark = pytest.mark.integration
 
@@ -211,7 +212,7 @@ def test_drivers_join_and_are_one_record(tmp_path: Path, monkeypatch: pytest.Mon
         assert refused.returncode == 2
         assert "does not know the token" in refused.stderr
         assert subprocess.run(join, capture_output=True, timeout=60, check=False).returncode == 0
-        said, errors = lab.communicate(timeout=60)
+        said, errors = lab.communicate(timeout=LONGEST_S)
         assert broken_rules(newest(tmp_path)) == [], said + errors
     finally:
         lab.kill()
@@ -237,7 +238,7 @@ def test_a_driver_that_waits_for_others_can_be_ended(tmp_path: Path, monkeypatch
     process = subprocess.Popen(command(*words), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for_leader(tmp_path)
     process.send_signal(signal.SIGINT)
-    said, errors = process.communicate(timeout=60)
+    said, errors = process.communicate(timeout=LONGEST_S)
     assert process.returncode == 130, said + errors
     shown = re.search(r"LOADSTONE_JOIN_TOKEN=(\S+)", errors)
     assert shown is not None
@@ -267,17 +268,17 @@ def test_a_driver_that_hangs_is_given_up(who: str, tmp_path: Path, monkeypatch: 
         stopped = joiner.pid if who == "member" else leader.pid
         os.kill(stopped, signal.SIGSTOP)
         if who == "member":
-            said, errors = lab.communicate(timeout=120)
+            said, errors = lab.communicate(timeout=LONGEST_S)
             assert lab.returncode == 3, said + errors
             assert "it sent nothing for 3 s" in said + errors
         else:
-            assert joiner.wait(timeout=120) == 130
+            assert joiner.wait(timeout=LONGEST_S) == 130
     finally:
         if stopped:
             os.kill(stopped, signal.SIGCONT)
         for process in (joiner, lab):
             process.send_signal(signal.SIGINT)
-            process.wait(timeout=60)
+            process.wait(timeout=LONGEST_S)
 
 
 @pytest.mark.parametrize("waits_for", ["joiner", "mail"])
@@ -304,7 +305,7 @@ def test_a_driver_ends_when_nobody_reads_its_events(waits_for: str, monkeypatch:
                 assert b"waiting" in driver.stderr.readline()
             driver.stdin.close()
             driver.stdout.close()
-            assert driver.wait(timeout=60) == 130
+            assert driver.wait(timeout=LONGEST_S) == 130
         finally:
             driver.kill()
             driver.wait()
@@ -347,7 +348,7 @@ def test_live_figures_are_served_and_kept_in_other_forms(loadstone_here: Loadsto
         count = good_so_far(address)
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=LONGEST_S)
     assert process.returncode == 130
     assert loadstone_here("export", "latest", "--format", "parquet", "-o", "series.parquet").returncode == 0
     series = parquet.read_table(tmp_path / "series.parquet").to_pylist()

@@ -11,6 +11,7 @@ import pytest
 from loadstone.host.http import find_free_port
 from tests.integration.conftest import LoadstoneRunner, newest, report, require_requests, rows, run_until, wait_until
 from tests.verdicts import WINDOW, broken_rules
+from tests.waiting import LONGEST_S
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow("commands and a browser start")]
 
@@ -36,7 +37,7 @@ def nginx(tmp_path: Path) -> Iterator[str]:
     wait_until(lambda: _listens(port), "nginx listens")
     yield f"http://127.0.0.1:{port}"
     process.terminate()
-    process.wait(timeout=60)
+    process.wait(timeout=LONGEST_S)
 
 
 def _listens(port: int) -> bool:

@@ -36,6 +36,7 @@ from tests.integration.conftest import (
 )
 from tests.processes import list_processes_below, read_name
 from tests.verdicts import WINDOW, broken_rules
+from tests.waiting import LONGEST_S
 
 pytestmark = pytest.mark.integration
 
@@ -208,7 +209,7 @@ def test_an_interruption_keeps_what_was_measured_and_leaves_no_process(tmp_path:
         family = children(process.pid)
         assert len(family) >= 3
         process.send_signal(ending)
-        out, errors = process.communicate(timeout=60)
+        out, errors = process.communicate(timeout=LONGEST_S)
         assert process.returncode == 130, out + errors
         assert json.loads((result / "manifest.json").read_text())["status"] == "interrupted"
         assert '"totals"' in (result / "runs" / "banking-1" / "events.jsonl").read_text()
@@ -223,7 +224,7 @@ def test_a_program_that_dies_leaves_a_readable_result(victim: str, tmp_path: Pat
     result = wait_for(tmp_path, '"interval"')
     family = list_processes_below(process.pid)
     next(member for member in family if read_name(member).startswith(victim)).kill()
-    out, errors = process.communicate(timeout=90)
+    out, errors = process.communicate(timeout=LONGEST_S)
     assert process.returncode == 3, out + errors
     manifest = json.loads((result / "manifest.json").read_text())
     assert manifest["status"] == "failed"
@@ -313,7 +314,7 @@ def test_a_driver_that_was_stopped_is_named(tmp_path: Path) -> None:
         folder.mkdir()
         running = start(folder, *words, "--steady", str(seconds))
         is_within = stop_driver(running.pid, wait_for(folder, '"steady"'))
-        out, _ = running.communicate(timeout=60 + seconds)
+        out, _ = running.communicate(timeout=LONGEST_S)
         if is_within:
             break
     assert running.returncode == 3, out

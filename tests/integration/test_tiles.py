@@ -46,6 +46,7 @@ from tests.places import DATA
 from tests.processes import list_processes_below
 from tests.tiles import place_tiles
 from tests.verdicts import WINDOW, broken_rules
+from tests.waiting import LONGEST_S
 
 pytestmark = pytest.mark.integration
 ROLES = ("web", "infra", "app", "db", "mail", "idle")
@@ -146,7 +147,6 @@ NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
 
 
 @pytest.mark.slow("real software in all roles: Tomcat compiles the dealership")
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("options", "says", "settings"),
     [
@@ -280,7 +280,7 @@ def test_every_role_that_is_killed_is_named_with_its_signal(tmp_path: Path) -> N
 def test_a_killed_role_makes_the_run_invalid_with_its_name_and_time(tmp_path: Path) -> None:
     with tiles_under_way(tmp_path) as running:
         os.kill(process_of(running, find_server(), "dealership"), signal.SIGKILL)
-        out, _ = running.communicate(timeout=60)
+        out, _ = running.communicate(timeout=LONGEST_S)
     assert running.returncode == 3, out
     died_well(tmp_path, "tile1-app (signal SIGKILL")
 
@@ -291,7 +291,7 @@ def test_a_killed_driver_makes_the_run_invalid_with_its_name_and_time(tmp_path: 
         drivers = list_processes_below(running.pid, "--await-start", recursive=False)
         assert len(drivers) == 4
         os.kill(drivers[2].pid, signal.SIGKILL)
-        running.communicate(timeout=60)
+        running.communicate(timeout=LONGEST_S)
     assert running.returncode == 3
     died_well(tmp_path, "the driver of tile1-mail")
 
@@ -333,7 +333,7 @@ def test_a_fault_of_one_machine_of_a_tile_is_recorded_and_the_load_goes_on(
 def test_an_interrupted_run_is_kept_and_marked(tmp_path: Path) -> None:
     with tiles_under_way(tmp_path) as running:
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=60)
+        running.communicate(timeout=LONGEST_S)
     assert running.returncode == 130
     manifest = read_manifest(newest(tmp_path))
     assert (manifest.status, "ended by a signal" in manifest.reason) == (Status.INTERRUPTED, True)
@@ -373,7 +373,7 @@ def test_a_mail_server_that_loses_alters_or_miscounts_is_caught(tmp_path: Path) 
                 fault: stack.enter_context(run_of_faulty_mail(folder, fault, seconds))
                 for fault, folder in folders.items()
             }
-            ends = {fault: (*run.communicate(timeout=120), run.returncode) for fault, run in runs.items()}
+            ends = {fault: (*run.communicate(timeout=LONGEST_S), run.returncode) for fault, run in runs.items()}
         kinds = {fault: report(folder)["workloads"][0]["iterations"][0]["errors"] for fault, folder in folders.items()}
         if all(any(message in kind for kind in kinds[fault]) for fault, message in FAULTS.items()):
             break

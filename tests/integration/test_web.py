@@ -21,6 +21,7 @@ from loadstone.web.listing import PAGE
 from tests.integration.conftest import LoadstoneRunner, command, run_command, wait_until
 from tests.integration.test_report_in_browser import CUT
 from tests.verdicts import WINDOW
+from tests.waiting import LONGEST_S
 
 pytestmark = pytest.mark.integration
 
@@ -55,7 +56,7 @@ def served(folder: Path, *words: str) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(timeout=60)
+        process.wait(timeout=LONGEST_S)
 
 
 def _listens(port: int) -> bool:
@@ -160,7 +161,7 @@ def test_the_live_page_follows_a_run(tmp_path: Path, browser: Browser) -> None:
             for text in (["what", "static: 50"], ["phase", "steady"], ["study", "1 done"], ["phase", "complete"]):
                 page.wait_for_function(HAS_SHOWN, arg=text, timeout=90_000)
         finally:
-            process.wait(timeout=90)
+            process.wait(timeout=LONGEST_S)
         seen: dict[str, list[str]] = page.evaluate("window.seen")
         rates = {float(text) for text in seen["per_s"] if text != "-"}
         recorded = [0.0, *list_recorded_rates(tmp_path)]

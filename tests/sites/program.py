@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-UP_S = 60.0
+from tests.waiting import LONGEST_S
+
+UP_S = 300.0
 """Within which an application listens: a Java program beside other load takes ten."""
 
 
@@ -33,7 +35,7 @@ def running(
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, 9)
-        process.wait(timeout=60)
+        process.wait(timeout=LONGEST_S)
 
 
 def done(words: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None) -> None:

@@ -33,6 +33,7 @@ from loadstone.testbed.context import open_testbed
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.integration.conftest import LoadstoneRunner, command, loadstone, newest  # noqa: F401
 from tests.processes import is_running, list_processes_below, read_command
+from tests.waiting import LONGEST_S, WAIT_S
 
 pytestmark = [
     pytest.mark.integration,
@@ -146,7 +147,7 @@ def test_a_killed_hypervisor_makes_the_run_invalid_with_time_and_console(
     qemu = wait_for(lambda: hypervisor(running.pid))
     wait_for(lambda: is_under_way(tmp_path / "results"))
     os.kill(qemu.pid, signal.SIGKILL)
-    running.communicate(timeout=60)  # the run would take ten minutes
+    running.communicate(timeout=5 * WAIT_S)  # the run would take ten minutes
     result = newest(tmp_path)
     assert "web (signal KILL" in read_manifest(result).reason.replace("SIGKILL", "KILL")
     assert "after the first start" in read_manifest(result).reason
@@ -186,7 +187,7 @@ def test_a_signal_while_a_machine_boots_leaves_nothing(tmp_path: Path, monkeypat
     running = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     qemu = wait_for(lambda: hypervisor(running.pid))
     running.terminate()
-    assert running.wait(timeout=60) == 130
+    assert running.wait(timeout=LONGEST_S) == 130
     assert not qemu.is_running()
     assert not list((tmp_path / "r").glob("ls*"))
     assert read_manifest(newest(tmp_path)).status is Status.INTERRUPTED

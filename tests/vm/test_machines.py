@@ -26,7 +26,6 @@ pytestmark = [
     pytest.mark.own_network,
     pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
     pytest.mark.slow("virtual machines start, and QEMU emulates them"),
-    pytest.mark.timeout(900),
 ]
 
 DOWNLOADS = Path(__file__).parents[2] / "examples" / "downloads"
@@ -121,7 +120,7 @@ def test_a_stock_nginx_on_a_debian_machine_serves_the_written_files(
     words = ["run", str(DOWNLOADS), "--sessions", "20", *MACHINE_WINDOW, "--nginx", "files=support,sessions=4"]
     machine = f"image={DEBIAN},memory=256,cache=writeback,io_threads=1"
     words += ["--platform", "vm", "--machine", machine]
-    done = run_until(loadstone, tmp_path, require_requests(1), *words, timeout=800)
+    done = run_until(loadstone, tmp_path, require_requests(1), *words)
     content = report(tmp_path)
     assert content["manifest"]["status"] == "complete", done.stdout + done.stderr
     assert broken_rules(newest(tmp_path)) == []
@@ -147,7 +146,7 @@ def test_the_bank_in_php_runs_on_machines_too(
 
     words = ["run", "banking", "--service", "nginx-php", "--platform", platform]
     words += ["--sessions", "3", *MACHINE_WINDOW, "--seed", "1", "--tuning", "tuned"]
-    done = run_until(loadstone, tmp_path, is_seen, *words, timeout=800)
+    done = run_until(loadstone, tmp_path, is_seen, *words)
     content = report(tmp_path)
     assert content["manifest"]["status"] == "complete", done.stdout + done.stderr
     assert broken_rules(newest(tmp_path)) == []

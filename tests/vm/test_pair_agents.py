@@ -21,6 +21,8 @@ LATE_TICKS, EVENT_BYTES = 60, 9
 """Ticks of the machine that are one and a half seconds, and what each has in the log."""
 VERSION = 4
 """Of what agents speak."""
+MAC = "52:54:00:00:01:01"
+"""Of machines that do not start as a whole pair."""
 
 
 @pytest.fixture(scope="module")
@@ -114,14 +116,14 @@ def test_a_channel_that_takes_longer_holds_outputs_for_the_round_trip(network: N
 
 def test_a_secondary_that_cannot_take_over_soon_protects_nobody(network: Network, tmp_path: Path) -> None:
     async def play() -> None:
-        primary = await alone(network, tmp_path, UNHURRIED_MS)
+        primary = await start_agent_alone(network, tmp_path, UNHURRIED_MS)
         secondary = Half("b", primary.folder)
         try:
             await primary.order("protect")
             address = str((await primary.event("listening"))["address"])
-            mac = "52:54:00:00:01:01"
-            await secondary.start_agent(network, f"{primary.folder.name}b", mac, UNHURRIED_MS, address)
-            await secondary.start_machine("replay", mac)
+            await primary.start_machine("record", MAC)  # later than `protect`: the log has its first event
+            await secondary.start_agent(network, f"{primary.folder.name}b", MAC, UNHURRIED_MS, address)
+            await secondary.start_machine("replay", MAC)
             secondary.signal(signal.SIGSTOP, "machine")
             await primary.event("joined")
             seen = primary.metrics.get("recorded", 0)
@@ -164,12 +166,18 @@ async def join_and_reset(address: tuple[str, int], key: str, after_s: float) -> 
 
 async def alone(network: Network, folder: Path, patience_ms: int = 500) -> Half:
     """A machine that serves alone."""
+    half = await start_agent_alone(network, folder, patience_ms)
+    await half.start_machine("record", MAC)
+    return half
+
+
+async def start_agent_alone(network: Network, folder: Path, patience_ms: int) -> Half:
+    """The agent of such a machine, which is still to start."""
     stem = await asyncio.to_thread(network.add_pair)  # its library has an event loop of its own
     place = folder / stem
     (place / "store").mkdir(parents=True)
     half = Half("a", place)
-    await half.start_agent(network, f"{stem}a", "52:54:00:00:01:01", patience_ms, None)
-    await half.start_machine("record", "52:54:00:00:01:01")
+    await half.start_agent(network, f"{stem}a", MAC, patience_ms, None)
     return half
 
 
@@ -202,7 +210,7 @@ def test_a_side_that_joins_and_goes_away_ends_nobody_else(kind: str, network: Ne
 async def follow_and_die(half: Half, network: Network, address: str, after_s: float) -> None:
     """A real agent that follows, and is killed shortly after its start."""
     files = SideFiles(half.folder, "b")
-    argv = agent_argv(files, network, f"{half.folder.name}b", "52:54:00:00:01:01", address)
+    argv = agent_argv(files, network, f"{half.folder.name}b", MAC, address)
     process = await asyncio.create_subprocess_exec(
         *argv,
         stdin=asyncio.subprocess.PIPE,

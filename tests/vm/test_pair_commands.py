@@ -24,7 +24,7 @@ from tests.integration.conftest import command
 from tests.processes import is_running
 from tests.vm.conftest import MORE
 from tests.vm.test_failures import wait_for
-from tests.waiting import WAIT_S
+from tests.waiting import LONGEST_S, WAIT_S
 
 pytestmark = [
     pytest.mark.integration,
@@ -54,7 +54,7 @@ def keeping(folder: Path, name: str, *words: str) -> Iterator[Keeping]:
             yield process, said
         finally:
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=60)
+            process.communicate(timeout=LONGEST_S)
 
 
 @pytest.fixture

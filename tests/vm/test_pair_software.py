@@ -33,11 +33,10 @@ def is_seen(study: Path) -> bool:
     return has_survivor and iteration.figures.requests > 0
 
 
-@pytest.mark.timeout(900)
 def test_a_stock_server_in_a_pair_outlives_its_primary(tmp_path: Path, loadstone: LoadstoneRunner) -> None:  # noqa: F811
     load = ("--rate", "5", "--arrivals", "constant", "--profile", "brief", "--steady", "6", "--kill", "primary")
     machine = ("--service", "nginx-php", "--machine", f"platform=pair,image={DEBIAN},memory=256")
-    done = run_until(loadstone, tmp_path, is_seen, "failover", "static", *load, "--at", "3", *machine, timeout=800)
+    done = run_until(loadstone, tmp_path, is_seen, "failover", "static", *load, "--at", "3", *machine)
     result = read_run(newest(tmp_path))
     assert result.manifest.status is Status.COMPLETE, done.stdout + done.stderr
     iteration = result.workloads[0].iterations[0]

@@ -17,7 +17,6 @@ pytestmark = [
     pytest.mark.integration,
     pytest.mark.own_network,
     pytest.mark.slow("a run on a pair, and one on the same machine alone"),
-    pytest.mark.timeout(600),
     pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
 ]
 EXCHANGE_BYTES = 8192

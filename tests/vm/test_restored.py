@@ -36,6 +36,7 @@ from tests.contract.conftest import get, nothing_is_left  # noqa: F401
 from tests.integration.conftest import LoadstoneRunner, loadstone, newest, page, report  # noqa: F401
 from tests.verdicts import WINDOW
 from tests.vm.test_failures import small_disk, wait_for
+from tests.waiting import LONGEST_S
 
 pytestmark = [
     pytest.mark.integration,
@@ -137,7 +138,6 @@ def test_two_machines_restored_from_one_state_are_two_and_reach_each_other(tmp_p
     asyncio.run(play())
 
 
-@pytest.mark.timeout(900)
 def test_debian_machines_restored_from_one_state_have_random_bytes_and_disks_of_their_own(
     tmp_path: Path, states: Path
 ) -> None:
@@ -369,6 +369,6 @@ def test_a_signal_while_a_machine_is_restored_leaves_nothing(
     lab = subprocess.Popen([sys.executable, "-c", LAB, str(tmp_path), SMALL], stderr=subprocess.DEVNULL)
     wait_for(lambda: list((tmp_path / "r").glob("ls*/one.qmp")))
     lab.send_signal(signal.SIGINT)
-    assert lab.wait(timeout=60) != 0
+    assert lab.wait(timeout=LONGEST_S) != 0
     assert not list((tmp_path / "r").glob("ls*"))
     assert PREPARED[SMALL].is_file()
