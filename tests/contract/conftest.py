@@ -20,6 +20,7 @@ from loadstone.platforms.registry import read_machine
 from tests.conftest import WORKER
 from tests.contract.shared_services import HELD, SharedServices, held_processes, shared_services
 from tests.places import PROJECT
+from tests.quick_java import unoptimized_java  # noqa: F401
 
 OURS = f"l{zlib.crc32(f'{PROJECT} {WORKER}'.encode()) & 0xFFF:03x}"
 """First letters of what tests of this process make, and of none that runs beside it, of this copy of the project or of

@@ -26,6 +26,7 @@ from loadstone.report.build import Format, write_report
 from loadstone.store.read import read_result
 from loadstone.testbed.testbed import Testbed
 from loadstone.testbed.up import start_reference
+from tests.quick_java import unoptimized_java  # noqa: F401
 from tests.waiting import LONGEST_S
 
 Json = dict[str, Any]

@@ -22,7 +22,9 @@ JAVA_LEVEL = "17"
 """Of pages and programs: Debian 12's Java."""
 COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 """Tomcat compiles its pages with it, so it is where Tomcat is."""
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
+"""Java's first compiler alone, which does not optimize."""
+QUICK = f"{FIRST_COMPILER} -XX:+UseSerialGC"
 """Options of a Java machine that runs for a moment: half the processor time of the usual ones."""
 TOMCAT_CONFIGURATION = "conf/server.xml"
 TOMCAT_PROGRAM = "program"
@@ -100,6 +102,10 @@ class TomcatSettings(Section):
     )
     collects_when_asked: bool = Field(default=True, description="whether programs may ask for a collection")
     large_pages: bool = Field(default=False, description="whether the heap is in huge pages, which the host must have")
+    optimizes: bool = Field(
+        default=True,
+        description="whether Java optimizes hot code; without it a start takes less processor time, and a request more",
+    )
     threads: int = Field(ge=1, le=100_000, description="requests at once, at most")
     connections: int = Field(ge=1, le=1_000_000, description="open connections at most")
     requests_each: int = Field(ge=-1, description="requests after which a connection is closed; -1 for never")
@@ -122,7 +128,8 @@ class TomcatSettings(Section):
         explicit = [] if self.collects_when_asked else ["-XX:+DisableExplicitGC"]
         pages = ["-XX:+UseLargePages"] if self.large_pages else []
         server = ["-server"] if self.heap_mib or self.collector else []
-        return ["-Djava.awt.headless=true", *server, *heap, *collector, *explicit, *pages]
+        compiler = [] if self.optimizes else [FIRST_COMPILER]
+        return ["-Djava.awt.headless=true", *server, *heap, *collector, *explicit, *pages, *compiler]
 
 
 COLLECTORS = {"parallel": "Parallel", "serial": "Serial", "g1": "G1", "z": "Z"}

@@ -50,6 +50,7 @@ CHANGES = [
     ("web", "apache-mod-php", "apache.prefork.max=400", "MaxRequestWorkers 400\n"),
     ("web", "tomcat-jsp", "tomcat.heap_mib=2048", "-Xmx2048m"),
     ("web", "tomcat-jsp", "tomcat.large_pages=true", "-XX:+UseLargePages"),
+    ("web", "tomcat-jsp", "tomcat.optimizes=false", "-XX:TieredStopAtLevel=1"),
     ("webserver", "tomcat", "tomcat.threads=64", 'maxThreads="64"'),
     ("webserver", "embedded", "webserver.cache_bytes=1000", "--cache-bytes\n1000"),
     ("database", "postgresql", "postgresql.shared_buffers=1GB", "-c shared_buffers=1GB"),
