@@ -11,7 +11,7 @@ FUZZ_S := 600
 SOURCES := pyproject.toml setup.py Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python test-fast test-all rates wheel image sites fleet-trial kvm-trial bench calibrate fuzz mutants lint format schemas docs reference checksums clean
+.PHONY: help setup demo test test-rust test-python test-fast test-combinations test-all rates wheel image sites fleet-trial kvm-trial bench calibrate fuzz mutants lint format schemas docs reference checksums clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -31,7 +31,7 @@ test-python: $(VENV)/testing   ## tests of everything else, real runs and virtua
 	@scripts/system-packages nginx chromium qemu images containers podman kernel dovecot postgresql mariadb php apache tomcat jpa balancers caches nfs ssh h2 tools
 	@# programs start several times faster with their byte code kept
 	@# and tests wait more than they compute: four at a time keep two cores busy
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 4 --dist loadgroup tests
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 4 --dist loadgroup -m "not combination" tests
 	@echo "durations: target/test-durations.txt"
 	@if [ -s $(SKIPPED) ]; then echo "skipped:"; cat $(SKIPPED); else echo "skipped: nothing"; fi
 
@@ -39,7 +39,10 @@ test-fast: $(VENV)/developing   ## tests without servers, in two minutes, for th
 	cargo test --workspace --quiet --release
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 2 --dist loadgroup tests/unit
 
-test-all: test rates sites fleet-trial image   ## test every behaviour many times (hours; resumes after an interruption)
+test-combinations: $(VENV)/testing   ## tests of further software and platforms for what `make test` shows once
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 4 --dist loadgroup -m combination tests
+
+test-all: test test-combinations rates sites fleet-trial image   ## test every behaviour many times (hours; resumes after an interruption)
 
 rates: $(VENV)/developing   ## measure how often each property holds, and write docs/evidence/test-rates.md
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.rates $(CASES)

@@ -34,9 +34,15 @@ PAIRS = [
     for database in list_service_kinds(ServiceRole.DATABASE)
     if web == EMBEDDED or database != EMBEDDED
 ]
+FURTHER = {("tomcat", "mariadb"), ("tomcat-jpa", "postgresql")}
+"""Pairs whose parts others have."""
 
 
-@pytest.fixture(scope="module", params=PAIRS, ids="-".join)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(pair, marks=[pytest.mark.combination] * (pair in FURTHER)) for pair in PAIRS],
+    ids="-".join,
+)
 def site(
     request: pytest.FixtureRequest,
     runner: asyncio.Runner,

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PUBLIC, MachineSpec
@@ -67,6 +68,15 @@ LAYOUTS = [
     for database in list_service_kinds(ServiceRole.DATABASE)
     if web == EMBEDDED or database != EMBEDDED
 ]
+FURTHER = {Layout("tomcat-jpa", "postgresql", EMBEDDED), Layout("tomcat", "mariadb")}
+"""Sites whose parts others have."""
+
+
+def mark(layouts: list[Layout]) -> list[ParameterSet]:
+    """Layouts as parameters of tests."""
+    return [pytest.param(each, marks=[pytest.mark.combination] * (each in FURTHER)) for each in layouts]
+
+
 BOUNDARY = "7e0b1c"
 PICTURE = Path(__file__).parents[1] / "data" / "picture.jpg"
 """160 x 120 points, red on the left and blue on the right."""
@@ -138,13 +148,13 @@ def sites(
     runner.run(stack.aclose())
 
 
-@pytest.fixture(params=LAYOUTS, ids=str)
+@pytest.fixture(params=mark(LAYOUTS), ids=str)
 def whole_site(request: pytest.FixtureRequest, sites: Sites) -> Site:
     """Each site over each kind of database that it can ask; and its data."""
     return sites.site(request.param)
 
 
-@pytest.fixture(params=CACHING, ids=str)
+@pytest.fixture(params=mark(CACHING), ids=str)
 def caching(request: pytest.FixtureRequest, sites: Sites) -> Site:
     """Each site with each kind of cache that it can ask; and its data."""
     return sites.site(request.param)

@@ -14,6 +14,7 @@ import pytest
 import loadstone
 from tests.integration.conftest import NO_REPORT
 from tests.places import PROJECT
+from tests.preloaded import preloaded_command
 
 CASES = PROJECT / "tests" / "cases"
 LONGEST_S = 300
@@ -56,6 +57,8 @@ SLOW = {
     "93-same-size-other-text": "four runs",
 }
 """Cases that take longer, with the reason."""
+IN_PROCESSES = {"09-several-addresses", "64-container-user", "66-masked-proc", "71-server-dies"}
+"""Cases that need a process of their own for each command: they end it, or start it elsewhere."""
 AS_ROOT = {"09-several-addresses", "64-container-user", "66-masked-proc"}
 """Cases that mount over system folders or become another user."""
 
@@ -63,12 +66,15 @@ AS_ROOT = {"09-several-addresses", "64-container-user", "66-masked-proc"}
 @pytest.mark.parametrize(
     "case", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow(why)) for name, why in SLOW.items())]
 )
-def test_what_users_of_other_tools_reported_goes_well_here(case: str, tmp_path: Path, public_folder: Path) -> None:
+def test_what_users_of_other_tools_reported_goes_well_here(
+    case: str, tmp_path: Path, public_folder: Path, preloaded: Path
+) -> None:
     if case in AS_ROOT and os.geteuid() != 0:
         pytest.skip("mounts and other users need root")
-    command = (
-        _command_for_strangers(public_folder) if case == "64-container-user" else _command(tmp_path, sys.executable)
-    )
+    if case == "64-container-user":
+        command = _command_for_strangers(public_folder)
+    else:
+        command = _command(tmp_path, sys.executable) if case in IN_PROCESSES else preloaded
     environment = NO_REPORT | os.environ | {"LOADSTONE": str(command), "PYTHON": sys.executable, "LC_ALL": "C.UTF-8"}
     words = ["bash", str(CASES / case / "run.sh")]
     with subprocess.Popen(
@@ -103,6 +109,13 @@ def _command(folder: Path, interpreter: str, *settings: str) -> Path:
     command.write_text("\n".join(["#!/bin/sh", *settings, f'exec {program} "$@"']) + "\n")
     command.chmod(0o755)
     return command
+
+
+@pytest.fixture(scope="module")
+def preloaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """This `loadstone`, which starts in no time."""
+    with preloaded_command(tmp_path_factory.mktemp("preloaded")) as command:
+        yield command
 
 
 @pytest.fixture

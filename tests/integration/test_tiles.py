@@ -157,7 +157,13 @@ NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
             marks=NEEDS_ROOT,
             id="postgresql",
         ),
-        pytest.param(("--database", "mariadb"), "mariadbd: ready for connections", {}, id="mariadb"),
+        pytest.param(
+            ("--database", "mariadb"),
+            "mariadbd: ready for connections",
+            {},
+            marks=pytest.mark.combination,
+            id="mariadb",
+        ),
     ],
 )
 def test_real_services_bear_a_tile(

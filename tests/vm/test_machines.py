@@ -130,7 +130,7 @@ def test_a_stock_nginx_on_a_debian_machine_serves_the_written_files(
 
 
 @pytest.mark.slow("boots a distribution, whose image is made the first time")
-@pytest.mark.parametrize("platform", ["container", "vm"])
+@pytest.mark.parametrize("platform", ["container", pytest.param("vm", marks=pytest.mark.combination)])
 def test_the_bank_in_php_runs_on_machines_too(
     platform: str,
     tmp_path: Path,
@@ -156,6 +156,7 @@ def test_the_bank_in_php_runs_on_machines_too(
     assert facts.get("image", "").startswith(f"{DEBIAN} ") == (platform == "vm")  # made with what the service needs
 
 
+@pytest.mark.combination
 @pytest.mark.slow("boots two machines")
 def test_a_bookstore_and_its_database_in_machines_of_their_own_agree_on_every_order(
     tmp_path: Path,

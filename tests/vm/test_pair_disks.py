@@ -146,6 +146,7 @@ class TestSharedDiskReadTwice:
 
         pair.play(play)
 
+    @pytest.mark.combination
     @pytest.mark.slow("the machine is protected anew and its primaries are killed")
     def test_rows_outlive_primary_after_primary_while_the_machine_is_protected_anew(self, pair: SharedPair) -> None:
         pair.play(lambda: write_while_primaries_are_killed(pair))

@@ -14,6 +14,7 @@ from tests.verdicts import broken_rules
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.own_network,
+    pytest.mark.combination,
     pytest.mark.slow("boots six machines, and makes the image of two the first time"),
 ]
 __all__ = ["loadstone"]
