@@ -88,23 +88,14 @@ def test_users_whom_the_database_refuses_make_a_failed_run_with_the_output_kept(
     assert (newest(tmp_path) / "runs" / "order-entry-1" / OUTPUT).is_file()
 
 
-COMPILATIONS = 1
-"""Fewer than the workload's own number."""
-
-
 @pytest.mark.slow("configures a source package and compiles it")
-def test_a_compilation_ends_after_its_number_whatever_the_profile_says(
-    loadstone: LoadstoneRunner, tmp_path: Path
-) -> None:
-    shipped = load("compile")
-    assert shipped.tool is not None
-    assert shipped.tool.operations == 5
-    (tmp_path / "once").mkdir()
-    text = (shipped.folder / "workload.toml").read_text()
-    (tmp_path / "once/workload.toml").write_text(text.replace("operations = 5", f"operations = {COMPILATIONS}"))
-    done = loadstone("run", "./once", *WINDOW)
+def test_a_compilation_ends_after_its_number(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    use = load("compile").tool
+    assert use is not None
+    assert (use.operations, use.short_operations) == (5, 1)
+    done = loadstone("run", "compile", *WINDOW)
     assert broken_rules(newest(tmp_path)) == [], done.stdout + done.stderr
     (workload,) = read_result(newest(tmp_path)).workloads
     figures = workload.iterations[0].figures
-    assert figures.requests == COMPILATIONS
+    assert figures.requests == use.short_operations
     assert figures.steady_s > figures.operations[0].ended_s * 0.99

@@ -92,7 +92,7 @@ def make_criteria(
         own=_own_limits(workload),
         limits_s=_limits_s(workload),
         tool=workload.tool.name if workload.tool else "",
-        tool_operations=workload.tool.operations if workload.tool else None,
+        tool_operations=workload.tool.count_operations(profile.phases.steady_s) if workload.tool else None,
         is_timed_inside=workload.tool is not None and find_tool(workload.tool.name).is_timed_inside,
     )
 

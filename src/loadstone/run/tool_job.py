@@ -36,7 +36,7 @@ def make_tool_job(spec: RunSpec, part: WorkloadLoad, targets: Sequence[Target], 
         endpoint=targets[0].http,
         folder=folder.path,
         threads=spec.threads,
-        operations=use.operations,
+        operations=use.count_operations(spec.profile.phases.steady_s),
         shares={workload.operations[name].path: share for name, share in workload.mix.shares.items()},
     )
     return ToolJob(find_tool(use.name), task, workload.name, operations)

@@ -178,9 +178,10 @@ def test_runs_that_a_tool_cannot_make_are_refused_with_the_remedy(changes: dict[
         refuse_unfit_tool(spec(**changes))
 
 
-def test_a_counted_tool_is_whole_after_its_operations_whatever_the_profile_says() -> None:
-    criteria = make_criteria(load("compile"), PROFILES["full"], Population(1), shipped=True)
-    assert (criteria.tool, criteria.tool_operations) == ("compile", 5)
+@pytest.mark.parametrize(("profile", "operations"), [("full", 5), ("quick", 5), ("demo", 1), ("brief", 1)])
+def test_a_counted_tool_is_whole_after_the_operations_of_the_profile(profile: str, operations: int) -> None:
+    criteria = make_criteria(load("compile"), PROFILES[profile], Population(1), shipped=True)
+    assert (criteria.tool, criteria.tool_operations) == ("compile", operations)
 
 
 @pytest.mark.parametrize("name", [name for name in list_shipped() if load(name).tool is not None])

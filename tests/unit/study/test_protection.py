@@ -1,6 +1,7 @@
 """The cost of protection is found in pairs of runs, and its figures come from the side that they are about."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from loadstone.platforms.pair.sizing import RULE_FACTOR
 from loadstone.study.kinds.protection.answer import ProtectionAnswer
 from loadstone.study.kinds.protection.page import build_overview
 from loadstone.study.kinds.protection.question import Protection
+from loadstone.study.kinds.protection.section import ProtectionSection
 from loadstone.study.run_figures import MachineTraffic, OperationTimes, PairLog, ProcessUse
 from loadstone.study.summary import ComparedSide, RunRequest, RunSummary
 from tests.made import carry_out, made
@@ -98,3 +100,11 @@ def test_the_table_of_all_workloads_has_a_row_for_each_with_ratio_and_log() -> N
     assert row.cells[2] == f"{KEPT:.3f}" or abs(float(str(row.cells[2])) - KEPT) < 0.02
     titles = [column.title for column in table.columns]
     assert row.cells[titles.index("log\nMbit/s")] == "30"
+
+
+@pytest.mark.parametrize(
+    ("section", "pairs"),
+    [({}, 6), ({"quick": True}, 2), ({"quick": True, "pairs": 6}, 6), ({"pairs": 1}, 1)],
+)
+def test_the_quick_form_has_fewer_pairs(section: dict[str, Any], pairs: int) -> None:
+    assert ProtectionSection(**section).pair_count == pairs

@@ -276,6 +276,10 @@ class Mailboxes(Section):
     sizes: Annotated[tuple[MessageSize, ...], Field(min_length=1)] = Field(description="a list of { bytes, weight }")
 
 
+SHORT_STEADY_S = 10.0
+"""Longest steady state of a run in which a tool performs its smaller number of operations: profiles `brief`, `demo`."""
+
+
 class ToolUse(Section):
     """A tool that generates the load in place of the driver."""
 
@@ -283,9 +287,18 @@ class ToolUse(Section):
     operations: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] | None = Field(
         default=None, description="operations after which the tool ends; none for a tool that runs for the steady state"
     )
+    short_operations: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] | None = Field(
+        default=None,
+        description=f"the same in profiles with a steady state of at most {SHORT_STEADY_S:g} s; unset: as many",
+    )
     settings: dict[Name, str | int | float] = Field(
         default_factory=dict, description="settings of the tool, a table of texts and numbers"
     )
+
+    def count_operations(self, steady_s: float) -> int | None:
+        """Returns the number of operations after which the tool ends; None where the steady state ends it."""
+        is_short = steady_s <= SHORT_STEADY_S and self.short_operations is not None
+        return self.short_operations if is_short else self.operations
 
 
 class Rows(Section):

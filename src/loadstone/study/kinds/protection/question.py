@@ -77,4 +77,4 @@ def is_valid(pair: RunPair) -> bool:
 
 def make(section: ProtectionSection, context: StudyContext) -> Protection:
     """The question about one workload."""
-    return Protection(context.workload.name, section.pairs)
+    return Protection(context.workload.name, section.pair_count)
