@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from loadstone.cli.exits import Exit
 from loadstone.cli.main import main
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.vm.conftest import patient_agents
@@ -20,6 +21,9 @@ WINDOWS_S = (4, 20)
 """Length of a measurement in seconds, and of the next where a busy host let nothing happen."""
 LEAST_EVENT_BYTES, MOST_EVENT_BYTES = 5, 2000
 """Of a wake-up: one event of the log at least, and no more than some dozens."""
+
+DELAY_MS = 20
+"""Added to a round trip."""
 
 
 def measured(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
@@ -54,3 +58,28 @@ def test_a_secondary_that_runs_for_half_of_the_time_is_measured_between_two_whol
             break
     assert [(phase["title"], phase["share"]) for phase in phases] == [("whole", 1), ("slowed", 0.5), ("whole again", 1)]
     assert all(phase["answers_per_s"] > 0 and phase["median_ms"] > 0 for phase in phases)
+
+
+def test_a_longer_round_trip_holds_outputs_for_longer(capsys: pytest.CaptureFixture[str]) -> None:
+    delays = ("--delay-ms", "0", "--delay-ms", str(DELAY_MS))
+    plain, delayed = measured(capsys, "measure-round-trip", *delays, "--seconds", str(WINDOWS_S[0]))
+    assert (plain["added_ms"], delayed["added_ms"]) == (0, DELAY_MS)
+    assert all(cost["answers_per_s"] > 0 and cost["log_mbit_per_s"] > 0 for cost in (plain, delayed))
+    assert min(delayed["round_trip_ms"], delayed["held_ms"], delayed["median_ms"]) >= DELAY_MS
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (("--delay-ms", "0.001"), "`--delay-ms 0.001` is too short"),
+        (("--delay-ms", "1", "--delay-ms", "1.0"), "equal values: 1, 1"),
+        (("--delay-ms", "101"), "less than or equal to 100"),
+    ],
+)
+def test_round_trips_that_cannot_be_measured_are_refused(
+    values: tuple[str, ...], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["pair", "measure-round-trip", *values])
+    assert end.value.code == Exit.WRONG_INPUT
+    assert reason in capsys.readouterr().err

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from loadstone.cli.exits import Exit
-from loadstone.cli.pair_experiments import measure_slowed, measure_timer
+from loadstone.cli.pair_experiments import measure_distance, measure_slowed, measure_timer
 from loadstone.cli.pair_keeping import DATABASE_ROLE, create_pair, make_table, take_over, take_over_hosts
 from loadstone.cli.screen import out, say, warn
 from loadstone.fleet.inventory import read_fleet
@@ -45,6 +45,7 @@ class MovedSide(StrEnum):
 app = typer.Typer(help="Create, inspect and fault-test fault-tolerant pairs.", no_args_is_help=True)
 app.command("measure-timer")(measure_timer)
 app.command("measure-slow-secondary")(measure_slowed)
+app.command("measure-round-trip")(measure_distance)
 FleetFile = Annotated[
     Path | None,
     typer.Option(

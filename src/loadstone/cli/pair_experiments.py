@@ -1,4 +1,4 @@
-"""`loadstone pair measure-timer` and `measure-slow-secondary`: experiments on a pair of their own."""
+"""`loadstone pair measure-...`: experiments on pairs of their own."""
 
 import asyncio
 import json
@@ -12,12 +12,16 @@ from loadstone.cli.exits import Exit
 from loadstone.cli.screen import out, say
 from loadstone.host.runtime import make_temporary_folder
 from loadstone.model.errors import UsageError
-from loadstone.platforms.pair.experiments import PUBLISHED_TICK_BYTES, SharePhase, TickCost
-from loadstone.testbed.pair_experiments import measure_slow_secondary, measure_timers
+from loadstone.platforms.pair.disk import MOST_ROUND_TRIP_MS
+from loadstone.platforms.pair.experiments import PUBLISHED_TICK_BYTES, DelayCost, SharePhase, TickCost
+from loadstone.testbed.pair_experiments import measure_round_trips, measure_slow_secondary, measure_timers
 
 EXPERIMENT_SECONDS = 30.0
 EXPERIMENT_MEMORY_MIB = 192
 HIGHEST_RATE = 100_000
+EXPERIMENT_DELAYS_MS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0)
+LEAST_DELAY_MS = 0.01
+"""Smallest time that the agents add: half of it each way, in whole microseconds."""
 ExperimentLength = Annotated[float, typer.Option(min=1, max=3600, help="Length of each measurement, in seconds.")]
 ExperimentMemory = Annotated[int, typer.Option(min=64, max=65536, help="Memory of the machine, in MiB.")]
 ExperimentJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -33,8 +37,7 @@ def measure_timer(
     as_json: ExperimentJson = False,
 ) -> Exit:
     """Measure the log of an idle pair over the rate of a timer in it, next to published figures."""
-    if len(set(rate)) < len(rate):
-        raise UsageError(f"--rate has equal values: {', '.join(map(str, rate))}. Name each rate once.")
+    _require_different("--rate", rate)
     with make_temporary_folder("pair-timer") as logs:
         costs = asyncio.run(measure_timers(logs, rate, seconds, memory))
     _print(as_json, [cost.as_json for cost in costs], _tabulate_costs(costs))
@@ -57,6 +60,37 @@ def measure_slowed(
         ratio = phases[1].answers_per_s / phases[0].answers_per_s
         say(f"The slowed pair answers {100 * ratio:.0f} % of what the whole one answers. One client, no pauses.")
     return Exit.PASS
+
+
+def measure_distance(
+    delay_ms: Annotated[
+        list[float],
+        typer.Option(
+            min=0, max=MOST_ROUND_TRIP_MS, help="Milliseconds added to the round trip between both sides. Repeatable."
+        ),
+    ] = [*EXPERIMENT_DELAYS_MS],  # noqa: B006
+    seconds: ExperimentLength = EXPERIMENT_SECONDS,
+    memory: ExperimentMemory = EXPERIMENT_MEMORY_MIB,
+    as_json: ExperimentJson = False,
+) -> Exit:
+    """Measure a pair over the round trip between both sides: throughput, response times, held outputs, log."""
+    _require_different("--delay-ms", delay_ms)
+    for delay in delay_ms:
+        if not (delay == 0 or delay >= LEAST_DELAY_MS):
+            raise UsageError(f"`--delay-ms {delay:g}` is too short. Use 0, or at least {LEAST_DELAY_MS:g}.")
+    with make_temporary_folder("pair-round-trip") as logs:
+        costs = asyncio.run(measure_round_trips(logs, delay_ms, seconds, memory))
+    _print(as_json, [cost.as_json for cost in costs], _tabulate_delays(costs))
+    if not as_json:
+        say("Times in ms, log in Mbit/s before compression. One client, one connection, no pauses.")
+        say("Held times of outputs count from the start of each pair.")
+    return Exit.PASS
+
+
+def _require_different(option: str, values: Sequence[float]) -> None:
+    if len(set(values)) < len(values):
+        listed = ", ".join(f"{value:g}" for value in values)
+        raise UsageError(f"{option} has equal values: {listed}. Name each value once.")
 
 
 def _print(as_json: bool, rows: list[dict[str, Any]], table: Table) -> None:
@@ -86,5 +120,21 @@ def _tabulate_phases(phases: Sequence[SharePhase]) -> Table:
             f"{phase.median_ms:.1f}",
             f"{phase.lag_ms:.1f}",
             f"{phase.slowed_pct:.0f} %",
+        )
+    return table
+
+
+def _tabulate_delays(costs: Sequence[DelayCost]) -> Table:
+    table = Table("added", "round trip", "answers/s", "median", "p99", "held", "held p99", "log", show_edge=False)
+    for cost in costs:
+        table.add_row(
+            f"{cost.added_ms:g}",
+            f"{cost.round_trip_ms:.2f}",
+            f"{cost.answers_per_s:.1f}",
+            f"{cost.median_ms:.2f}",
+            "" if cost.p99_ms is None else f"{cost.p99_ms:.1f}",
+            f"{cost.held_ms:.2f}",
+            f"{cost.held_p99_ms:.1f}",
+            f"{cost.log_mbit_per_s:.3g}",
         )
     return table

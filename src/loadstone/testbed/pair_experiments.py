@@ -1,12 +1,12 @@
-"""Experiments on a pair of this host, each on a machine of its own: what a timer in it costs, and what a secondary that
-gets a share of a processor does to it.
+"""Experiments on a pair of this host, each on a machine of its own: what a timer in it costs, what a secondary that
+gets a share of a processor does to it, and what a longer channel does.
 """
 
 import asyncio
 import contextlib
 import signal
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,13 @@ from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PUBLIC
 from loadstone.model.target import Endpoint
 from loadstone.platforms.pair.experiments import (
+    ClientWindow,
+    DelayCost,
     SharePhase,
     TickCost,
     TickReading,
     compute_tick_costs,
+    summarize_delay,
     summarize_phase,
 )
 from loadstone.platforms.pair.machine import PairMachine
@@ -37,12 +40,16 @@ REPORT_POLL_INTERVAL_S = 0.02
 EXPERIMENT_ANSWER_TIMEOUT_S = 60.0
 SHARE_PERIOD_S = 0.1
 """In each of these the secondary's machine runs for its share, and stands still for the rest."""
+ECHO_MESSAGE = bytes(range(64))
+"""Request of a client whose connection stays open; the answer is the same."""
+ClientRequest = Callable[[], Awaitable[object]]
+"""Sends a request of a client and waits for its answer. Raises OSError, EOFError and ValueError."""
 
 
 @asynccontextmanager
-async def _start_pair(logs: Path, memory_mib: int) -> AsyncIterator[PairMachine]:
+async def _start_pair(logs: Path, memory_mib: int, **settings: float) -> AsyncIterator[PairMachine]:
     async with open_testbed(logs) as base:
-        wanted = read_machine({"platform": "pair", "memory": memory_mib})
+        wanted = read_machine({"platform": "pair", "memory": memory_mib, **settings})
         machine = await base.start_machine("pair", wanted, (PUBLIC,))
         if not isinstance(machine, PairMachine):
             raise PlatformError("The machine of the experiment is not a pair of this host.")
@@ -97,10 +104,15 @@ async def measure_slow_secondary(logs: Path, share: float, seconds: float, memor
     """
     async with _start_pair(logs, memory_mib) as machine:
         endpoint = await _serve(machine, "idle", "idle")
+
+        def request() -> Awaitable[bytes]:
+            return get(endpoint, "/heartbeat", EXPERIMENT_ANSWER_TIMEOUT_S)
+
         phases = []
-        for phase in (("whole", 1.0), ("slowed", share), ("whole again", 1.0)):
-            async with _limit_secondary(machine, phase[1]):
-                phases.append(await _measure_phase(machine, endpoint, phase, seconds))
+        for title, phase_share in (("whole", 1.0), ("slowed", share), ("whole again", 1.0)):
+            async with _limit_secondary(machine, phase_share):
+                window = await _measure_client(machine, request, seconds)
+            phases.append(summarize_phase(title, phase_share, window))
         return phases
 
 
@@ -129,23 +141,58 @@ async def _alternate(side: Side, share: float) -> None:
         await asyncio.sleep(share * SHARE_PERIOD_S)
 
 
-async def _measure_phase(
-    machine: PairMachine, endpoint: Endpoint, phase: tuple[str, float], seconds: float
-) -> SharePhase:
+async def measure_round_trips(
+    logs: Path, delays_ms: Sequence[float], seconds: float, memory_mib: int
+) -> list[DelayCost]:
+    """Measures a pair under one client for each time that is added to the round trip between both sides. Every pair is
+    a new one, since its agent counts held outputs from its start. Raises PlatformError and ServiceError.
+    """
+    costs = []
+    for delay_ms in delays_ms:
+        async with _start_pair(logs, memory_mib, round_trip_ms=delay_ms) as machine:
+            endpoint = await _serve(machine, "echo", "echo")
+            async with _open_echo(endpoint) as request:
+                costs.append(summarize_delay(delay_ms, await _measure_client(machine, request, seconds)))
+    return costs
+
+
+@asynccontextmanager
+async def _open_echo(endpoint: Endpoint) -> AsyncIterator[ClientRequest]:
+    """Connects a client to the echo role; its requests share the connection."""
+    try:
+        reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
+    except OSError as error:
+        raise PlatformError(f"The machine at {endpoint} did not accept a connection: {error}") from None
+
+    async def request() -> None:
+        writer.write(ECHO_MESSAGE)
+        async with asyncio.timeout(EXPERIMENT_ANSWER_TIMEOUT_S):
+            if await reader.readexactly(len(ECHO_MESSAGE)) != ECHO_MESSAGE:
+                raise ValueError("the answer differs from the request")
+
+    try:
+        yield request
+    finally:
+        writer.transport.abort()
+
+
+async def _measure_client(machine: PairMachine, request: ClientRequest, seconds: float) -> ClientWindow:
+    """Sends requests without pauses. Raises PlatformError where an answer is missing."""
     latencies: list[float] = []
     reports: list[dict[str, Any]] = []
+    first_report = await _wait_report(machine.serving)
     listening = asyncio.create_task(_collect_reports(machine, reports))
     began = time.monotonic()
     try:
         while (sent_s := time.monotonic()) < began + seconds:
-            await get(endpoint, "/heartbeat", EXPERIMENT_ANSWER_TIMEOUT_S)
+            await request()
             latencies.append(time.monotonic() - sent_s)
-    except (OSError, ValueError) as error:
+    except (OSError, EOFError, ValueError) as error:
         raise PlatformError(f"The pair {machine.name} did not answer while it was measured: {error}") from None
     finally:
         took_s = time.monotonic() - began
         await end_tasks([listening])
-    return summarize_phase(*phase, took_s, latencies, reports)
+    return ClientWindow(took_s, latencies, first_report, reports)
 
 
 async def _collect_reports(machine: PairMachine, into: list[dict[str, Any]]) -> None:

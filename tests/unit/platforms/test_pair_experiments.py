@@ -1,9 +1,17 @@
 """What follows from the counters of experiments on pairs."""
 
+from typing import Any
+
 import pytest
 
 from loadstone.model.errors import PlatformError
-from loadstone.platforms.pair.experiments import TickReading, compute_tick_costs, summarize_phase
+from loadstone.platforms.pair.experiments import (
+    ClientWindow,
+    TickReading,
+    compute_tick_costs,
+    summarize_delay,
+    summarize_phase,
+)
 
 START = TickReading(unix_s=100.0, log_bytes=5000, ticks_unix_s=100.2, ticks=10)
 
@@ -34,15 +42,49 @@ def test_a_timer_that_did_not_run_has_no_cost() -> None:
         compute_tick_costs([(0, START, later(0, 0)), (82, START, later(0, 0))])
 
 
+HELD = {"p50": 1.5, "p99": 20.0}
+
+
+def report(second: int, **figures: Any) -> dict[str, Any]:
+    """A report of the agent, so many seconds after the first."""
+    plain = {"lag_ms": 1.0, "slowed_pct": 0, "log_bytes": 1000 * second, "round_trip_ms": 0.5, "held_ms": HELD}
+    return {"heard_unix_s": 100.0 + second, **plain, **figures}
+
+
+def window(latencies_s: list[float], *reports: dict[str, Any]) -> ClientWindow:
+    """Two seconds of a client."""
+    return ClientWindow(2.0, latencies_s, report(0), reports)
+
+
 def test_a_phase_has_the_clients_rate_and_the_worst_lag() -> None:
-    reports = [{"lag_ms": 3.0, "slowed_pct": 0}, {"lag_ms": 9.0, "slowed_pct": 50}]
-    phase = summarize_phase("slowed", 0.5, 2.0, [0.004, 0.002, 0.008], reports)
+    reports = [report(1, lag_ms=3.0), report(2, lag_ms=9.0, slowed_pct=50)]
+    phase = summarize_phase("slowed", 0.5, window([0.004, 0.002, 0.008], *reports))
     assert (phase.answers_per_s, phase.median_ms, phase.lag_ms, phase.slowed_pct) == (1.5, 4.0, 9.0, 25.0)
 
 
-@pytest.mark.parametrize(("latencies", "reports"), [([], [{"lag_ms": 1.0, "slowed_pct": 0}]), ([0.1], [])])
-def test_a_phase_without_answers_or_reports_is_no_measurement(
-    latencies: list[float], reports: list[dict[str, float]]
-) -> None:
+@pytest.mark.parametrize("empty", [window([], report(1)), window([0.1])])
+def test_a_phase_without_answers_or_reports_is_no_measurement(empty: ClientWindow) -> None:
     with pytest.raises(PlatformError, match="Use a longer --seconds"):
-        summarize_phase("whole", 1.0, 2.0, latencies, reports)
+        summarize_phase("whole", 1.0, empty)
+
+
+def test_the_log_counts_from_the_report_before_the_client_to_the_last() -> None:
+    assert window([0.1], report(1), report(4, log_bytes=2_000_000)).log_mbit_per_s == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(("count", "p99_ms"), [(99, None), (100, 99.0), (200, 198.0)])
+def test_the_99th_percentile_takes_a_hundred_answers(count: int, p99_ms: float | None) -> None:
+    times = [number / 1000 for number in range(count, 0, -1)]
+    assert window(times, report(1)).p99_ms == (p99_ms if p99_ms is None else pytest.approx(p99_ms))
+
+
+def test_a_longer_channel_has_the_round_trip_that_was_measured_and_not_the_one_asked_for() -> None:
+    reports = [report(1, round_trip_ms=None), report(2, round_trip_ms=6.0), report(3, round_trip_ms=5.4)]
+    cost = summarize_delay(5.0, window([0.006, 0.007, 0.009], *reports, report(4, round_trip_ms=9.0)))
+    assert (cost.added_ms, cost.round_trip_ms, cost.median_ms) == (5.0, 6.0, 7.0)
+    assert (cost.held_ms, cost.held_p99_ms, cost.p99_ms) == (1.5, 20.0, None)
+
+
+def test_a_channel_without_a_measured_round_trip_is_no_measurement() -> None:
+    with pytest.raises(PlatformError, match=r"`0.5 ms` has no measured round trip"):
+        summarize_delay(0.5, window([0.1], report(1, round_trip_ms=None)))

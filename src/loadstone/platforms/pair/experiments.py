@@ -1,15 +1,18 @@
-"""What experiments on pairs measured, and what follows from it: the log of a timer, and a secondary that is slowed.
-Pure.
+"""What experiments on pairs measured, and what follows from it: the log of a timer, a secondary that is slowed, and a
+channel that takes longer. Pure.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from statistics import fmean, median_high
+from statistics import fmean, median, median_high
 from typing import Any
 
 from loadstone.model.errors import PlatformError
+from loadstone.model.figures import LEAST_BEYOND
 
 BITS_PER_MBIT = 1e6
+P99 = 0.99
 PUBLISHED_TICK_BYTES = {82: 229, 250: 340, 1000: 179}
 """Bytes of log per timer tick of idle guests, by ticks per second: from 0.15, 0.68, 1.43 Mbit/s (VMware 2009, "VMware
 vSphere 4 Fault Tolerance: Architecture and Performance", table of idle guests)."""
@@ -71,6 +74,58 @@ def compute_tick_costs(readings: Sequence[tuple[int, TickReading, TickReading]])
 
 
 @dataclass(frozen=True)
+class ClientWindow:
+    """A time during which one client sent requests to a pair without pauses."""
+
+    seconds: float
+    latencies_s: Sequence[float]
+    """Response time of each answer."""
+    first_report: dict[str, Any]
+    """Last report of the pair's agent before the window."""
+    reports: Sequence[dict[str, Any]]
+    """Reports in the window, one a second."""
+
+    @property
+    def answers_per_s(self) -> float:
+        """Answers, divided by the length of the window."""
+        return len(self.latencies_s) / self.seconds
+
+    @property
+    def median_ms(self) -> float:
+        """Median response time."""
+        return 1e3 * median_high(self.latencies_s)
+
+    @property
+    def p99_ms(self) -> float | None:
+        """99th percentile of the response times; None with too few of them."""
+        rank = math.ceil(P99 * len(self.latencies_s))
+        is_supported = (1 - P99) * len(self.latencies_s) >= LEAST_BEYOND - 1e-9
+        return 1e3 * sorted(self.latencies_s)[rank - 1] if is_supported else None
+
+    @property
+    def lag_ms(self) -> float:
+        """Largest lag of the secondary in the reports."""
+        return max(float(report["lag_ms"]) for report in self.reports)
+
+    @property
+    def slowed_pct(self) -> float:
+        """Mean of the reports: share of its time for which the primary waits for its secondary."""
+        return fmean(float(report["slowed_pct"]) for report in self.reports)
+
+    @property
+    def log_mbit_per_s(self) -> float:
+        """Log from the report before the window to the last report, before compression."""
+        first, last = self.first_report, self.reports[-1]
+        log_bytes = int(last["log_bytes"]) - int(first["log_bytes"])
+        return 8 * log_bytes / (float(last["heard_unix_s"]) - float(first["heard_unix_s"])) / BITS_PER_MBIT
+
+    def require_figures(self, title: str) -> None:
+        """Raises PlatformError where there is no answer or no report."""
+        if not self.latencies_s or not self.reports:
+            raise PlatformError(f"`{title}` has no answers or no reports of the pair. Use a longer --seconds.")
+
+
+@dataclass(frozen=True)
 class SharePhase:
     """A pair under one client while its secondary's machine may run for a share of the time."""
 
@@ -90,19 +145,54 @@ class SharePhase:
         return asdict(self)
 
 
-def summarize_phase(
-    title: str, share: float, seconds: float, latencies_s: Sequence[float], metrics: Sequence[dict[str, Any]]
-) -> SharePhase:
-    """Returns the figures of one phase from the client's response times and the agent's reports. Raises PlatformError
-    where there is no answer or no report.
+def summarize_phase(title: str, share: float, window: ClientWindow) -> SharePhase:
+    """Returns the figures of one phase. Raises PlatformError where there is no answer or no report."""
+    window.require_figures(title)
+    return SharePhase(title, share, window.answers_per_s, window.median_ms, window.lag_ms, window.slowed_pct)
+
+
+@dataclass(frozen=True)
+class DelayCost:
+    """A pair under one client while the channel between both sides takes longer."""
+
+    added_ms: float
+    """Time that was added to each round trip."""
+    round_trip_ms: float
+    """Measured round trip between both agents: median of the reports."""
+    answers_per_s: float
+    median_ms: float
+    """Of the client's response times."""
+    p99_ms: float | None
+    """None with too few of them."""
+    held_ms: float
+    """Median time for which outputs were held, since the pair was created."""
+    held_p99_ms: float
+    log_mbit_per_s: float
+    """Before compression."""
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """All fields."""
+        return asdict(self)
+
+
+def summarize_delay(added_ms: float, window: ClientWindow) -> DelayCost:
+    """Returns the cost of a longer round trip. Raises PlatformError where there is no answer, no report, or no measured
+    round trip.
     """
-    if not latencies_s or not metrics:
-        raise PlatformError(f"`{title}` has no answers or no reports of the pair. Use a longer --seconds.")
-    return SharePhase(
-        title=title,
-        share=share,
-        answers_per_s=len(latencies_s) / seconds,
-        median_ms=1e3 * median_high(latencies_s),
-        lag_ms=max(float(report["lag_ms"]) for report in metrics),
-        slowed_pct=fmean(float(report["slowed_pct"]) for report in metrics),
+    title = f"{added_ms:g} ms"
+    window.require_figures(title)
+    round_trips_ms = [took for report in window.reports if (took := report["round_trip_ms"]) is not None]
+    if not round_trips_ms:
+        raise PlatformError(f"`{title}` has no measured round trip. Use a longer --seconds.")
+    held = window.reports[-1]["held_ms"]
+    return DelayCost(
+        added_ms=added_ms,
+        round_trip_ms=median(round_trips_ms),
+        answers_per_s=window.answers_per_s,
+        median_ms=window.median_ms,
+        p99_ms=window.p99_ms,
+        held_ms=held["p50"],
+        held_p99_ms=held["p99"],
+        log_mbit_per_s=window.log_mbit_per_s,
     )
