@@ -68,18 +68,34 @@ def test_a_longer_round_trip_holds_outputs_for_longer(capsys: pytest.CaptureFixt
     assert min(delayed["round_trip_ms"], delayed["held_ms"], delayed["median_ms"]) >= DELAY_MS
 
 
+def test_pairs_at_once_are_measured_together(capsys: pytest.CaptureFixture[str]) -> None:
+    for seconds in WINDOWS_S:
+        loads = measured(capsys, "measure-count", "--pairs", "2", "--pairs", "1", "--seconds", str(seconds))
+        if all(load["answers_per_s"] for load in loads):
+            break
+    assert [load["pairs"] for load in loads] == [1, 2]
+    for load in loads:
+        assert len(load["answers_per_s_by_pair"]) == load["pairs"], load["warnings"]
+        assert min(load["answers_per_s_by_pair"]) > 0 and load["median_ms"] > 0
+        assert load["answers_per_s"] == pytest.approx(sum(load["answers_per_s_by_pair"]))
+        assert load["lag_ms"] >= 0 and 0 <= load["slowed_pct"] <= 90
+
+
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        (("--delay-ms", "0.001"), "`--delay-ms 0.001` is too short"),
-        (("--delay-ms", "1", "--delay-ms", "1.0"), "equal values: 1, 1"),
-        (("--delay-ms", "101"), "less than or equal to 100"),
+        (("measure-round-trip", "--delay-ms", "0.001"), "`--delay-ms 0.001` is too short"),
+        (("measure-round-trip", "--delay-ms", "1", "--delay-ms", "1.0"), "equal values: 1, 1"),
+        (("measure-round-trip", "--delay-ms", "101"), "less than or equal to 100"),
+        (("measure-count", "--pairs", "0"), "greater than or equal to 1"),
+        (("measure-count", "--pairs", "2", "--pairs", "2"), "equal values: 2, 2"),
+        (("measure-count", "--pairs", "64", "--memory", "65536"), "`--pairs 64` with `--memory 65536` does not fit"),
     ],
 )
-def test_round_trips_that_cannot_be_measured_are_refused(
+def test_experiments_that_cannot_be_made_are_refused(
     values: tuple[str, ...], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
-        main(["pair", "measure-round-trip", *values])
+        main(["pair", *values])
     assert end.value.code == Exit.WRONG_INPUT
-    assert reason in capsys.readouterr().err
+    assert reason in " ".join(capsys.readouterr().err.split())

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from loadstone.cli.exits import Exit
-from loadstone.cli.pair_experiments import measure_distance, measure_slowed, measure_timer
+from loadstone.cli.pair_experiments import measure_distance, measure_several, measure_slowed, measure_timer
 from loadstone.cli.pair_keeping import DATABASE_ROLE, create_pair, make_table, take_over, take_over_hosts
 from loadstone.cli.screen import out, say, warn
 from loadstone.fleet.inventory import read_fleet
@@ -46,6 +46,7 @@ app = typer.Typer(help="Create, inspect and fault-test fault-tolerant pairs.", n
 app.command("measure-timer")(measure_timer)
 app.command("measure-slow-secondary")(measure_slowed)
 app.command("measure-round-trip")(measure_distance)
+app.command("measure-count")(measure_several)
 FleetFile = Annotated[
     Path | None,
     typer.Option(

@@ -13,13 +13,22 @@ from loadstone.cli.screen import out, say
 from loadstone.host.runtime import make_temporary_folder
 from loadstone.model.errors import UsageError
 from loadstone.platforms.pair.disk import MOST_ROUND_TRIP_MS
-from loadstone.platforms.pair.experiments import PUBLISHED_TICK_BYTES, DelayCost, SharePhase, TickCost
-from loadstone.testbed.pair_experiments import measure_round_trips, measure_slow_secondary, measure_timers
+from loadstone.platforms.pair.experiments import PUBLISHED_TICK_BYTES, CountLoad, DelayCost, SharePhase, TickCost
+from loadstone.platforms.pair.fitness import examine_memory
+from loadstone.testbed.pair_experiments import (
+    SIDES,
+    measure_counts,
+    measure_round_trips,
+    measure_slow_secondary,
+    measure_timers,
+)
 
 EXPERIMENT_SECONDS = 30.0
 EXPERIMENT_MEMORY_MIB = 192
 HIGHEST_RATE = 100_000
 EXPERIMENT_DELAYS_MS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0)
+EXPERIMENT_PAIRS = (1, 2, 3, 4)
+MOST_EXPERIMENT_PAIRS = 64
 LEAST_DELAY_MS = 0.01
 """Smallest time that the agents add: half of it each way, in whole microseconds."""
 ExperimentLength = Annotated[float, typer.Option(min=1, max=3600, help="Length of each measurement, in seconds.")]
@@ -87,6 +96,30 @@ def measure_distance(
     return Exit.PASS
 
 
+def measure_several(
+    pairs: Annotated[
+        list[int], typer.Option(min=1, max=MOST_EXPERIMENT_PAIRS, help="Pairs on this host at once. Repeatable.")
+    ] = [*EXPERIMENT_PAIRS],  # noqa: B006
+    seconds: ExperimentLength = EXPERIMENT_SECONDS,
+    memory: ExperimentMemory = EXPERIMENT_MEMORY_MIB,
+    as_json: ExperimentJson = False,
+) -> Exit:
+    """Measure several pairs on this host at once, each with one client: throughput, lag, slowing of primaries."""
+    _require_different("--pairs", pairs)
+    finding = examine_memory(memory, SIDES * max(pairs))
+    if not finding.is_fit:
+        raise UsageError(
+            f"`--pairs {max(pairs)}` with `--memory {memory}` does not fit this host: {finding.detail}. "
+            "Use fewer pairs, or less memory for each machine."
+        )
+    with make_temporary_folder("pair-count") as logs:
+        loads = asyncio.run(measure_counts(logs, pairs, seconds, memory))
+    _print(as_json, [load.as_json for load in loads], _tabulate_counts(loads))
+    if not as_json:
+        say("Times in ms; the lag is the largest. One client for each pair, one connection, no pauses.")
+    return Exit.PASS
+
+
 def _require_different(option: str, values: Sequence[float]) -> None:
     if len(set(values)) < len(values):
         listed = ", ".join(f"{value:g}" for value in values)
@@ -104,7 +137,7 @@ def _tabulate_costs(costs: Sequence[TickCost]) -> Table:
             str(cost.wanted_per_s or "none"),
             f"{cost.ticks_per_s:.1f}",
             f"{cost.log_mbit_per_s:.3g}",
-            "" if cost.bytes_per_tick is None else f"{cost.bytes_per_tick:.0f}",
+            _format("{:.0f}", cost.bytes_per_tick),
             str(cost.published_bytes_per_tick or ""),
         )
     return table
@@ -132,9 +165,28 @@ def _tabulate_delays(costs: Sequence[DelayCost]) -> Table:
             f"{cost.round_trip_ms:.2f}",
             f"{cost.answers_per_s:.1f}",
             f"{cost.median_ms:.2f}",
-            "" if cost.p99_ms is None else f"{cost.p99_ms:.1f}",
+            _format("{:.1f}", cost.p99_ms),
             f"{cost.held_ms:.2f}",
             f"{cost.held_p99_ms:.1f}",
             f"{cost.log_mbit_per_s:.3g}",
         )
     return table
+
+
+def _tabulate_counts(loads: Sequence[CountLoad]) -> Table:
+    table = Table("pairs", "answers/s", "each", "median", "lag", "slowed", "warnings", show_edge=False)
+    for load in loads:
+        table.add_row(
+            str(load.pairs),
+            _format("{:.1f}", load.answers_per_s),
+            ", ".join(f"{rate:.1f}" for rate in load.answers_per_s_by_pair),
+            _format("{:.1f}", load.median_ms),
+            _format("{:.1f}", load.lag_ms),
+            _format("{:.0f} %", load.slowed_pct),
+            "; ".join(load.warnings),
+        )
+    return table
+
+
+def _format(pattern: str, value: float | None) -> str:
+    return "" if value is None else pattern.format(value)

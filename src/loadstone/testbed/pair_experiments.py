@@ -1,5 +1,5 @@
 """Experiments on a pair of this host, each on a machine of its own: what a timer in it costs, what a secondary that
-gets a share of a processor does to it, and what a longer channel does.
+gets a share of a processor does to it, and what a longer channel and other pairs do.
 """
 
 import asyncio
@@ -7,7 +7,7 @@ import contextlib
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,28 @@ from loadstone.model.machine import PUBLIC
 from loadstone.model.target import Endpoint
 from loadstone.platforms.pair.experiments import (
     ClientWindow,
+    CountLoad,
     DelayCost,
     SharePhase,
     TickCost,
     TickReading,
     compute_tick_costs,
+    explain_unmeasured,
+    summarize_count,
     summarize_delay,
     summarize_phase,
+)
+from loadstone.platforms.pair.fitness import (
+    MOST_PAIRS_A_CORE,
+    examine_memory,
+    examine_processors,
+    read_free_cores,
 )
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.side import Side
 from loadstone.platforms.registry import read_machine
 from loadstone.services import reference
-from loadstone.testbed.context import open_testbed
+from loadstone.testbed.context import TestbedContext, open_testbed
 
 SETTLING_S = 2.0
 """Before a timer's log counts: the program's start is in the log too."""
@@ -44,16 +53,25 @@ ECHO_MESSAGE = bytes(range(64))
 """Request of a client whose connection stays open; the answer is the same."""
 ClientRequest = Callable[[], Awaitable[object]]
 """Sends a request of a client and waits for its answer. Raises OSError, EOFError and ValueError."""
+Client = tuple[PairMachine, ClientRequest]
+UNPROTECTED_EVENTS = ("alone", "live")
+"""Events of a side that has no secondary from then on."""
+SIDES = 2
+"""Sides of a pair on this host."""
 
 
 @asynccontextmanager
 async def _start_pair(logs: Path, memory_mib: int, **settings: float) -> AsyncIterator[PairMachine]:
     async with open_testbed(logs) as base:
-        wanted = read_machine({"platform": "pair", "memory": memory_mib, **settings})
-        machine = await base.start_machine("pair", wanted, (PUBLIC,))
-        if not isinstance(machine, PairMachine):
-            raise PlatformError("The machine of the experiment is not a pair of this host.")
-        yield machine
+        yield await _add_pair(base, "pair", memory_mib, **settings)
+
+
+async def _add_pair(base: TestbedContext, name: str, memory_mib: int, **settings: float) -> PairMachine:
+    wanted = read_machine({"platform": "pair", "memory": memory_mib, **settings})
+    machine = await base.start_machine(name, wanted, (PUBLIC,))
+    if not isinstance(machine, PairMachine):
+        raise PlatformError("The machine of the experiment is not a pair of this host.")
+    return machine
 
 
 async def _serve(machine: PairMachine, name: str, role: str, *options: str) -> Endpoint:
@@ -111,7 +129,7 @@ async def measure_slow_secondary(logs: Path, share: float, seconds: float, memor
         phases = []
         for title, phase_share in (("whole", 1.0), ("slowed", share), ("whole again", 1.0)):
             async with _limit_secondary(machine, phase_share):
-                window = await _measure_client(machine, request, seconds)
+                (window,) = await _measure_clients([(machine, request)], seconds)
             phases.append(summarize_phase(title, phase_share, window))
         return phases
 
@@ -152,7 +170,8 @@ async def measure_round_trips(
         async with _start_pair(logs, memory_mib, round_trip_ms=delay_ms) as machine:
             endpoint = await _serve(machine, "echo", "echo")
             async with _open_echo(endpoint) as request:
-                costs.append(summarize_delay(delay_ms, await _measure_client(machine, request, seconds)))
+                (window,) = await _measure_clients([(machine, request)], seconds)
+            costs.append(summarize_delay(delay_ms, window))
     return costs
 
 
@@ -176,11 +195,60 @@ async def _open_echo(endpoint: Endpoint) -> AsyncIterator[ClientRequest]:
         writer.transport.abort()
 
 
-async def _measure_client(machine: PairMachine, request: ClientRequest, seconds: float) -> ClientWindow:
-    """Sends requests without pauses. Raises PlatformError where an answer is missing."""
+async def measure_counts(logs: Path, counts: Sequence[int], seconds: float, memory_mib: int) -> list[CountLoad]:
+    """Measures so many pairs of this host at once, each under a client of its own. Pairs are added from the smallest
+    count to the largest. A count that cannot be measured has its reasons. Raises ServiceError.
+    """
+    loads = []
+    async with open_testbed(logs) as base, AsyncExitStack() as stack:
+        clients: list[Client] = []
+        free_cores = await asyncio.to_thread(read_free_cores)
+        for count in sorted(counts):
+            memory = examine_memory(memory_mib, SIDES * (count - len(clients)))
+            findings = [memory, examine_processors(SIDES * count, free_cores)]
+            warnings = [finding.detail for finding in findings if not finding.is_fit]
+            if count > MOST_PAIRS_A_CORE:
+                warnings.append(f"more than {MOST_PAIRS_A_CORE} pairs on a host disturb each other")
+            if not memory.is_fit:
+                loads.append(explain_unmeasured(count, warnings))
+                continue
+            try:
+                while len(clients) < count:
+                    clients.append(await _add_client(base, stack, f"pair-{len(clients) + 1}", memory_mib))
+                loads.append(summarize_count(await _measure_clients(clients, seconds), warnings))
+            except PlatformError as error:
+                loads.append(explain_unmeasured(count, [*warnings, str(error)]))
+    return loads
+
+
+async def _add_client(base: TestbedContext, stack: AsyncExitStack, name: str, memory_mib: int) -> Client:
+    machine = await _add_pair(base, name, memory_mib)
+    endpoint = await _serve(machine, f"echo-{name}", "echo")
+    return machine, await stack.enter_async_context(_open_echo(endpoint))
+
+
+async def _measure_clients(clients: Sequence[Client], seconds: float) -> list[ClientWindow]:
+    """Sends requests without pauses, to all pairs at once. Pairs are protected when it begins. Raises PlatformError
+    where an answer is missing.
+    """
+    for machine, _ in clients:
+        await machine.protect()
+    first_reports = await asyncio.gather(*(_wait_report(machine.serving) for machine, _ in clients))
+    windows = [
+        asyncio.create_task(_measure_client(client, seconds, first_report))
+        for client, first_report in zip(clients, first_reports, strict=True)
+    ]
+    try:
+        return await asyncio.gather(*windows)
+    finally:
+        await end_tasks(windows)
+
+
+async def _measure_client(client: Client, seconds: float, first_report: dict[str, Any]) -> ClientWindow:
+    machine, request = client
     latencies: list[float] = []
     reports: list[dict[str, Any]] = []
-    first_report = await _wait_report(machine.serving)
+    losses = _count_losses(machine)
     listening = asyncio.create_task(_collect_reports(machine, reports))
     began = time.monotonic()
     try:
@@ -192,7 +260,13 @@ async def _measure_client(machine: PairMachine, request: ClientRequest, seconds:
     finally:
         took_s = time.monotonic() - began
         await end_tasks([listening])
-    return ClientWindow(took_s, latencies, first_report, reports)
+    is_protected = machine.is_protected and _count_losses(machine) == losses
+    return ClientWindow(took_s, latencies, first_report, reports, is_protected)
+
+
+def _count_losses(machine: PairMachine) -> int:
+    """Counts how often a side continued without another; the pair is protected again meanwhile."""
+    return sum(event["event"] in UNPROTECTED_EVENTS for side in machine.sides for event in side.events)
 
 
 async def _collect_reports(machine: PairMachine, into: list[dict[str, Any]]) -> None:

@@ -9,6 +9,8 @@ from loadstone.platforms.pair.experiments import (
     ClientWindow,
     TickReading,
     compute_tick_costs,
+    explain_unmeasured,
+    summarize_count,
     summarize_delay,
     summarize_phase,
 )
@@ -68,6 +70,12 @@ def test_a_phase_without_answers_or_reports_is_no_measurement(empty: ClientWindo
         summarize_phase("whole", 1.0, empty)
 
 
+def test_a_phase_whose_secondary_was_lost_is_no_measurement() -> None:
+    lost = ClientWindow(2.0, [0.1], report(0), [report(1)], is_protected=False)
+    with pytest.raises(PlatformError, match="`whole`: the pair lost its secondary"):
+        summarize_phase("whole", 1.0, lost)
+
+
 def test_the_log_counts_from_the_report_before_the_client_to_the_last() -> None:
     assert window([0.1], report(1), report(4, log_bytes=2_000_000)).log_mbit_per_s == pytest.approx(4.0)
 
@@ -88,3 +96,27 @@ def test_a_longer_channel_has_the_round_trip_that_was_measured_and_not_the_one_a
 def test_a_channel_without_a_measured_round_trip_is_no_measurement() -> None:
     with pytest.raises(PlatformError, match=r"`0.5 ms` has no measured round trip"):
         summarize_delay(0.5, window([0.1], report(1, round_trip_ms=None)))
+
+
+def test_pairs_at_once_have_the_sum_of_their_answers_and_the_worst_lag() -> None:
+    windows = [window([0.004, 0.002], report(1, lag_ms=7.0)), window([0.008], report(1, lag_ms=3.0, slowed_pct=50))]
+    load = summarize_count(windows, ["0.5 of 2 cores free, 4 wanted"])
+    assert (load.pairs, load.answers_per_s_by_pair, load.answers_per_s) == (2, [1.0, 0.5], 1.5)
+    assert (load.median_ms, load.lag_ms, load.slowed_pct) == (4.0, 7.0, 25.0)
+    assert load.warnings == ["0.5 of 2 cores free, 4 wanted"]
+
+
+def test_pairs_that_lost_a_secondary_are_counted_in_the_warnings() -> None:
+    lost = ClientWindow(2.0, [0.1], report(0), [report(1)], is_protected=False)
+    assert summarize_count([window([0.1], report(1)), lost], []).warnings == ["1 of 2 pairs lost a secondary"]
+
+
+def test_pairs_of_which_a_pair_has_no_answer_are_no_measurement() -> None:
+    with pytest.raises(PlatformError, match="`2 pairs`: a pair has no answers or no reports"):
+        summarize_count([window([0.1], report(1)), window([], report(1))], [])
+
+
+def test_pairs_that_were_not_measured_have_reasons_and_no_figures() -> None:
+    load = explain_unmeasured(3, ["100 MiB free, 3852 needed"])
+    assert (load.pairs, load.warnings, load.answers_per_s_by_pair) == (3, ["100 MiB free, 3852 needed"], [])
+    assert load.answers_per_s is load.median_ms is load.lag_ms is load.slowed_pct is None

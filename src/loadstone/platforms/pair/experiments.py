@@ -1,5 +1,5 @@
-"""What experiments on pairs measured, and what follows from it: the log of a timer, a secondary that is slowed, and a
-channel that takes longer. Pure.
+"""What experiments on pairs measured, and what follows from it: the log of a timer, a secondary that is slowed, a
+channel that takes longer, and several pairs on a host. Pure.
 """
 
 import math
@@ -84,6 +84,8 @@ class ClientWindow:
     """Last report of the pair's agent before the window."""
     reports: Sequence[dict[str, Any]]
     """Reports in the window, one a second."""
+    is_protected: bool = True
+    """Whether the same secondary followed all the time."""
 
     @property
     def answers_per_s(self) -> float:
@@ -120,9 +122,18 @@ class ClientWindow:
         return 8 * log_bytes / (float(last["heard_unix_s"]) - float(first["heard_unix_s"])) / BITS_PER_MBIT
 
     def require_figures(self, title: str) -> None:
-        """Raises PlatformError where there is no answer or no report."""
-        if not self.latencies_s or not self.reports:
+        """Raises PlatformError where there is no answer or no report, or the pair was not protected all the time."""
+        if not self.is_protected:
+            raise PlatformError(
+                f"`{title}`: the pair lost its secondary while it was measured. Repeat it on a host with free cores."
+            )
+        if not self.has_figures:
             raise PlatformError(f"`{title}` has no answers or no reports of the pair. Use a longer --seconds.")
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether there is an answer and a report."""
+        return bool(self.latencies_s and self.reports)
 
 
 @dataclass(frozen=True)
@@ -196,3 +207,53 @@ def summarize_delay(added_ms: float, window: ClientWindow) -> DelayCost:
         held_p99_ms=held["p99"],
         log_mbit_per_s=window.log_mbit_per_s,
     )
+
+
+@dataclass(frozen=True)
+class CountLoad:
+    """Several pairs of one host at once, each under a client of its own."""
+
+    pairs: int
+    answers_per_s_by_pair: list[float]
+    """Empty where the pairs were not measured; the warnings have the reason."""
+    answers_per_s: float | None
+    """Sum over all pairs."""
+    median_ms: float | None
+    """Median of all clients' response times."""
+    lag_ms: float | None
+    """Largest lag of a secondary."""
+    slowed_pct: float | None
+    """Mean over the pairs: share of its time for which a primary waits for its secondary."""
+    warnings: list[str]
+    """Reasons why the figures say less about pairs than about this host."""
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """All fields."""
+        return asdict(self)
+
+
+def summarize_count(windows: Sequence[ClientWindow], warnings: Sequence[str]) -> CountLoad:
+    """Returns the figures of pairs that were measured at once. Raises PlatformError where a pair has no answer or no
+    report.
+    """
+    title = f"{len(windows)} pairs"
+    if not all(window.has_figures for window in windows):
+        raise PlatformError(f"`{title}`: a pair has no answers or no reports. Use a longer --seconds.")
+    unprotected = sum(not window.is_protected for window in windows)
+    losses = [f"{unprotected} of {title} lost a secondary"] if unprotected else []
+    rates = [window.answers_per_s for window in windows]
+    return CountLoad(
+        pairs=len(windows),
+        answers_per_s_by_pair=rates,
+        answers_per_s=sum(rates),
+        median_ms=1e3 * median_high(took for window in windows for took in window.latencies_s),
+        lag_ms=max(window.lag_ms for window in windows),
+        slowed_pct=fmean(window.slowed_pct for window in windows),
+        warnings=[*warnings, *losses],
+    )
+
+
+def explain_unmeasured(pairs: int, warnings: Sequence[str]) -> CountLoad:
+    """Returns a count of pairs without figures, for these reasons."""
+    return CountLoad(pairs, [], None, None, None, None, list(warnings))

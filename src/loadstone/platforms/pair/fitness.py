@@ -40,25 +40,20 @@ class FitnessFinding:
 def examine_host(memory_mib: int, sides: int) -> list[FitnessFinding]:
     """Returns what this host offers to so many sides of a pair with so much memory."""
     unfit = explain_unfit_qemu()
-    wanted_mib, free_mib = sides * (memory_mib + BESIDE_MIB), psutil.virtual_memory().available // FITNESS_MIB
-    cores, busy_pct = len(os.sched_getaffinity(0)), psutil.cpu_percent(CLOCK_SAMPLE_INTERVAL_S)
-    free_cores = cores * (1 - busy_pct / 100)
     others = sum(
         " agent --name " in " ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])
     )
     return [
         FitnessFinding("QEMU", unfit or "its record and replay are known", not unfit),
         FitnessFinding("rights", "root" if os.geteuid() == 0 else "its own networks require root", os.geteuid() == 0),
-        FitnessFinding("memory", f"{free_mib} MiB free, {wanted_mib} needed", free_mib >= wanted_mib),
+        examine_memory(memory_mib, sides),
         FitnessFinding(
             "memory lock",
             "may be locked" if may_lock_memory() else "may be swapped out: root may lock it",
             may_lock_memory(),
             False,
         ),
-        FitnessFinding(
-            "processors", f"{free_cores:.1f} of {cores} cores free, {sides} wanted", free_cores >= sides, False
-        ),
+        examine_processors(sides, read_free_cores()),
         FitnessFinding(
             "other pairs",
             f"{others // 2} here; more than {MOST_PAIRS_A_CORE} on a host disturb each other",
@@ -67,6 +62,23 @@ def examine_host(memory_mib: int, sides: int) -> list[FitnessFinding]:
         ),
         *find_unlike(read_processor_models(), read_clocks_mhz()),
     ]
+
+
+def examine_memory(memory_mib: int, sides: int) -> FitnessFinding:
+    """Compares free memory with that of so many sides."""
+    wanted_mib, free_mib = sides * (memory_mib + BESIDE_MIB), psutil.virtual_memory().available // FITNESS_MIB
+    return FitnessFinding("memory", f"{free_mib} MiB free, {wanted_mib} needed", free_mib >= wanted_mib)
+
+
+def read_free_cores() -> float:
+    """Measures for half a second how many cores no process uses."""
+    return len(os.sched_getaffinity(0)) * (1 - psutil.cpu_percent(CLOCK_SAMPLE_INTERVAL_S) / 100)
+
+
+def examine_processors(sides: int, free_cores: float) -> FitnessFinding:
+    """Compares free cores with those of so many sides."""
+    detail = f"{free_cores:.1f} of {len(os.sched_getaffinity(0))} cores free, {sides} wanted"
+    return FitnessFinding("processors", detail, free_cores >= sides, False)
 
 
 def explain_refusal(checks: list[FitnessFinding]) -> str:
