@@ -81,6 +81,18 @@ def test_pairs_at_once_are_measured_together(capsys: pytest.CaptureFixture[str])
         assert load["lag_ms"] >= 0 and 0 <= load["slowed_pct"] <= 90
 
 
+@pytest.mark.timeout(1200)
+@pytest.mark.slow("writes 256 MiB in three machines, and builds their image the first time")
+def test_reads_fill_the_log_only_where_their_data_comes_with_it(capsys: pytest.CaptureFixture[str]) -> None:
+    logged, *unlogged = measured(capsys, "measure-reads", "--seconds", str(WINDOWS_S[0]))
+    assert (logged["disks"], logged["reads"]) == ("shared", "log")
+    assert [(cost["disks"], cost["reads"]) for cost in unlogged] == [("shared", "secondary"), ("replicated", None)]
+    for cost in (logged, *unlogged):
+        assert cost["reads_mbytes_per_s"] > 0 and cost["log_mbit_per_s"] > 0
+        assert cost["rule_mbit_per_s"] == pytest.approx(1.2 * 8 * cost["reads_mbytes_per_s"])
+    assert logged["log_ratio"] > 10 * max(cost["log_ratio"] for cost in unlogged)
+
+
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
@@ -90,6 +102,8 @@ def test_pairs_at_once_are_measured_together(capsys: pytest.CaptureFixture[str])
         (("measure-count", "--pairs", "0"), "greater than or equal to 1"),
         (("measure-count", "--pairs", "2", "--pairs", "2"), "equal values: 2, 2"),
         (("measure-count", "--pairs", "64", "--memory", "65536"), "`--pairs 64` with `--memory 65536` does not fit"),
+        (("measure-reads", "--block-kib", "2048"), "less than or equal to 1024"),
+        (("measure-reads", "--memory", "256"), "greater than or equal to 512"),
     ],
 )
 def test_experiments_that_cannot_be_made_are_refused(

@@ -10,7 +10,13 @@ import typer
 from rich.table import Table
 
 from loadstone.cli.exits import Exit
-from loadstone.cli.pair_experiments import measure_distance, measure_several, measure_slowed, measure_timer
+from loadstone.cli.pair_experiments import (
+    measure_disk_reads,
+    measure_distance,
+    measure_several,
+    measure_slowed,
+    measure_timer,
+)
 from loadstone.cli.pair_keeping import DATABASE_ROLE, create_pair, make_table, take_over, take_over_hosts
 from loadstone.cli.screen import out, say, warn
 from loadstone.fleet.inventory import read_fleet
@@ -47,6 +53,7 @@ app.command("measure-timer")(measure_timer)
 app.command("measure-slow-secondary")(measure_slowed)
 app.command("measure-round-trip")(measure_distance)
 app.command("measure-count")(measure_several)
+app.command("measure-reads")(measure_disk_reads)
 FleetFile = Annotated[
     Path | None,
     typer.Option(

@@ -13,11 +13,19 @@ from loadstone.cli.screen import out, say
 from loadstone.host.runtime import make_temporary_folder
 from loadstone.model.errors import UsageError
 from loadstone.platforms.pair.disk import MOST_ROUND_TRIP_MS
-from loadstone.platforms.pair.experiments import PUBLISHED_TICK_BYTES, CountLoad, DelayCost, SharePhase, TickCost
+from loadstone.platforms.pair.experiments import (
+    PUBLISHED_TICK_BYTES,
+    CountLoad,
+    DelayCost,
+    ReadsCost,
+    SharePhase,
+    TickCost,
+)
 from loadstone.platforms.pair.fitness import examine_memory
 from loadstone.testbed.pair_experiments import (
     SIDES,
     measure_counts,
+    measure_reads,
     measure_round_trips,
     measure_slow_secondary,
     measure_timers,
@@ -27,6 +35,10 @@ EXPERIMENT_SECONDS = 30.0
 EXPERIMENT_MEMORY_MIB = 192
 HIGHEST_RATE = 100_000
 EXPERIMENT_DELAYS_MS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0)
+EXPERIMENT_BLOCK_KIB = 64
+MOST_BLOCK_KIB = 1024
+EXPERIMENT_DISK_MEMORY_MIB = 512
+"""Least memory of a machine with a distribution's programs."""
 EXPERIMENT_PAIRS = (1, 2, 3, 4)
 MOST_EXPERIMENT_PAIRS = 64
 LEAST_DELAY_MS = 0.01
@@ -120,6 +132,25 @@ def measure_several(
     return Exit.PASS
 
 
+def measure_disk_reads(
+    block_kib: Annotated[
+        int, typer.Option(min=1, max=MOST_BLOCK_KIB, help="Size of each read, in KiB. Published tests: 2 and 64.")
+    ] = EXPERIMENT_BLOCK_KIB,
+    seconds: ExperimentLength = EXPERIMENT_SECONDS,
+    memory: Annotated[
+        int, typer.Option(min=EXPERIMENT_DISK_MEMORY_MIB, max=65536, help="Memory of the machine, in MiB.")
+    ] = EXPERIMENT_DISK_MEMORY_MIB,
+    as_json: ExperimentJson = False,
+) -> Exit:
+    """Measure random disk reads and their log, with the data in the log and with reads by the secondary."""
+    with make_temporary_folder("pair-reads") as logs:
+        costs = asyncio.run(measure_reads(logs, block_kib, seconds, memory))
+    _print(as_json, [cost.as_json for cost in costs], _tabulate_reads(costs))
+    if not as_json:
+        say("Log before compression. The rule, 1.2 x 8 x reads, is for data that comes with the log.")
+    return Exit.PASS
+
+
 def _require_different(option: str, values: Sequence[float]) -> None:
     if len(set(values)) < len(values):
         listed = ", ".join(f"{value:g}" for value in values)
@@ -184,6 +215,19 @@ def _tabulate_counts(loads: Sequence[CountLoad]) -> Table:
             _format("{:.1f}", load.lag_ms),
             _format("{:.0f} %", load.slowed_pct),
             "; ".join(load.warnings),
+        )
+    return table
+
+
+def _tabulate_reads(costs: Sequence[ReadsCost]) -> Table:
+    table = Table("data from", "reads MB/s", "log Mbit/s", "log / reads", "rule Mbit/s", show_edge=False)
+    for cost in costs:
+        table.add_row(
+            cost.title,
+            f"{cost.reads_mbytes_per_s:.1f}",
+            f"{cost.log_mbit_per_s:.3g}",
+            f"{cost.log_ratio:.3g}",
+            f"{cost.rule_mbit_per_s:.1f}",
         )
     return table
 

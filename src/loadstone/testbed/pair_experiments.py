@@ -1,5 +1,5 @@
 """Experiments on a pair of this host, each on a machine of its own: what a timer in it costs, what a secondary that
-gets a share of a processor does to it, and what a longer channel and other pairs do.
+gets a share of a processor does to it, what a longer channel and other pairs do, and what reads of its disk cost.
 """
 
 import asyncio
@@ -14,15 +14,20 @@ from typing import Any
 from loadstone.host.http import get
 from loadstone.host.tasks import end_tasks
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import PUBLIC
+from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.target import Endpoint
+from loadstone.platforms.pair.disk import Disks, Reads
 from loadstone.platforms.pair.experiments import (
     ClientWindow,
     CountLoad,
     DelayCost,
+    ReadsCost,
+    ReadsReading,
     SharePhase,
     TickCost,
     TickReading,
+    compute_reads_cost,
     compute_tick_costs,
     explain_unmeasured,
     summarize_count,
@@ -39,7 +44,13 @@ from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.side import Side
 from loadstone.platforms.registry import read_machine
 from loadstone.services import reference
+from loadstone.services.registry import get_service_kind
 from loadstone.testbed.context import TestbedContext, open_testbed
+from loadstone.testbed.running import Running
+from loadstone.testbed.software import with_software
+from loadstone.testbed.start import build_site_on, start_service
+from loadstone.tools.kind import ToolTask
+from loadstone.tools.registry import find_tool
 
 SETTLING_S = 2.0
 """Before a timer's log counts: the program's start is in the log too."""
@@ -54,6 +65,15 @@ ECHO_MESSAGE = bytes(range(64))
 ClientRequest = Callable[[], Awaitable[object]]
 """Sends a request of a client and waits for its answer. Raises OSError, EOFError and ValueError."""
 Client = tuple[PairMachine, ClientRequest]
+READ_ARRANGEMENTS = ((Disks.SHARED, Reads.LOG), (Disks.SHARED, Reads.SECONDARY), (Disks.REPLICATED, None))
+"""Disks of both sides, with the source of the secondary's data."""
+READERS = 16
+"""Threads with a request each, as many as a pair's disk has in progress at once."""
+READS_TIMEOUT_S = 120.0
+"""Longest wait for the first reads, and for a secondary that follows: the data is written before, which is a load."""
+READS_NOTICED_REPORTS = 3
+READS_SPARE_S = 600
+"""Time for which the machine reads beyond the measurement; it ends before."""
 UNPROTECTED_EVENTS = ("alone", "live")
 """Events of a side that has no secondary from then on."""
 SIDES = 2
@@ -63,12 +83,15 @@ SIDES = 2
 @asynccontextmanager
 async def _start_pair(logs: Path, memory_mib: int, **settings: float) -> AsyncIterator[PairMachine]:
     async with open_testbed(logs) as base:
-        yield await _add_pair(base, "pair", memory_mib, **settings)
+        yield await _add_pair(base, "pair", _describe_pair(memory_mib, **settings))
 
 
-async def _add_pair(base: TestbedContext, name: str, memory_mib: int, **settings: float) -> PairMachine:
-    wanted = read_machine({"platform": "pair", "memory": memory_mib, **settings})
-    machine = await base.start_machine(name, wanted, (PUBLIC,))
+def _describe_pair(memory_mib: int, **settings: float | str) -> MachineSpec:
+    return read_machine({"platform": "pair", "memory": memory_mib, **settings})
+
+
+async def _add_pair(base: TestbedContext, name: str, spec: MachineSpec) -> PairMachine:
+    machine = await base.start_machine(name, spec, (PUBLIC,))
     if not isinstance(machine, PairMachine):
         raise PlatformError("The machine of the experiment is not a pair of this host.")
     return machine
@@ -222,7 +245,7 @@ async def measure_counts(logs: Path, counts: Sequence[int], seconds: float, memo
 
 
 async def _add_client(base: TestbedContext, stack: AsyncExitStack, name: str, memory_mib: int) -> Client:
-    machine = await _add_pair(base, name, memory_mib)
+    machine = await _add_pair(base, name, _describe_pair(memory_mib))
     endpoint = await _serve(machine, f"echo-{name}", "echo")
     return machine, await stack.enter_async_context(_open_echo(endpoint))
 
@@ -267,6 +290,82 @@ async def _measure_client(client: Client, seconds: float, first_report: dict[str
 def _count_losses(machine: PairMachine) -> int:
     """Counts how often a side continued without another; the pair is protected again meanwhile."""
     return sum(event["event"] in UNPROTECTED_EVENTS for side in machine.sides for event in side.events)
+
+
+async def measure_reads(logs: Path, block_kib: int, seconds: float, memory_mib: int) -> list[ReadsCost]:
+    """Measures a pair whose machine reads a file at random, past its page cache: with the data in the log, then read by
+    the secondary from the same disk, then from a disk of its own. Raises PlatformError and ServiceError.
+    """
+    return [
+        compute_reads_cost(disks, reads, *await _read_at_random(logs, disks, reads, block_kib, seconds, memory_mib))
+        for disks, reads in READ_ARRANGEMENTS
+    ]
+
+
+async def _read_at_random(
+    logs: Path, disks: Disks, reads: Reads | None, block_kib: int, seconds: float, memory_mib: int
+) -> tuple[ReadsReading, ReadsReading]:
+    """Returns the counters before and after."""
+    kind, tool = get_service_kind(ServiceRole.FIO, EMBEDDED), find_tool(ServiceRole.FIO)
+    assert tool.request is not None  # it runs in the machine, and so is requested there
+    settings = {"disks": disks, **({"reads": reads} if reads else {})}
+    async with open_testbed(logs) as base:
+        spec = with_software(_describe_pair(memory_mib, **settings), kind)
+        machine = await _add_pair(base, "pair", spec)
+        started = await start_service(Running(base), machine, kind, build_site_on(machine))
+        await _wait_protected(machine)
+        steady_s = seconds + READS_SPARE_S
+        task = ToolTask(f"randread {block_kib}k", tool.settings(), READERS, 0, steady_s, started.http, logs)
+        _, writer = await asyncio.open_connection(started.http.host, started.http.port)
+        try:
+            writer.write(f"{tool.request(task)}\n".encode())
+            await _wait_reads(machine)
+            await _wait_protected(machine)
+            losses, before = _count_losses(machine), await _read_reads(machine)
+            await asyncio.sleep(seconds)
+            after = await _read_reads(machine)
+        finally:
+            writer.transport.abort()
+        if not machine.is_protected or _count_losses(machine) > losses:
+            raise PlatformError(
+                f"The pair with {' '.join(settings.values())} lost its secondary while it was measured. Repeat it on a "
+                "host with free cores."
+            )
+        return before, after
+
+
+async def _wait_protected(machine: PairMachine) -> None:
+    """Waits until a secondary follows. Raises PlatformError where none does in time."""
+    until = time.monotonic() + READS_TIMEOUT_S
+    while not machine.is_protected:
+        if time.monotonic() > until:
+            failures = "; ".join(machine.failures) or "no attempt has failed"
+            raise PlatformError(f"The pair has no secondary after {READS_TIMEOUT_S:g} s: {failures}.")
+        await asyncio.sleep(REPORT_POLL_INTERVAL_S)
+
+
+async def _wait_reads(machine: PairMachine) -> None:
+    """Waits until the machine read between reports, several times in a row: it reads its programs too, but for a short
+    time. Raises PlatformError where it does not in time.
+    """
+    until, rising = time.monotonic() + READS_TIMEOUT_S, 0
+    last = await _read_reads(machine)
+    while rising < READS_NOTICED_REPORTS:
+        if time.monotonic() > until:
+            raise PlatformError(f"The machine read nothing from its disk for {READS_TIMEOUT_S:g} s.")
+        now = await _read_reads(machine)
+        rising = rising + 1 if now.read_bytes > last.read_bytes else 0
+        last = now
+
+
+async def _read_reads(machine: PairMachine) -> ReadsReading:
+    report = await _wait_report(machine.serving)
+    usage = await machine.serving.read_outside()
+    if usage is None:
+        raise PlatformError(f"QEMU of the pair {machine.name} does not answer, so that reads cannot be counted.")
+    return ReadsReading(
+        float(report["heard_unix_s"]), int(report["log_bytes"]), time.time(), int(usage["disk"]["read_bytes"])
+    )
 
 
 async def _collect_reports(machine: PairMachine, into: list[dict[str, Any]]) -> None:

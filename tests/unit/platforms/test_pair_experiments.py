@@ -5,9 +5,12 @@ from typing import Any
 import pytest
 
 from loadstone.model.errors import PlatformError
+from loadstone.platforms.pair.disk import Disks, Reads
 from loadstone.platforms.pair.experiments import (
     ClientWindow,
+    ReadsReading,
     TickReading,
+    compute_reads_cost,
     compute_tick_costs,
     explain_unmeasured,
     summarize_count,
@@ -120,3 +123,27 @@ def test_pairs_that_were_not_measured_have_reasons_and_no_figures() -> None:
     load = explain_unmeasured(3, ["100 MiB free, 3852 needed"])
     assert (load.pairs, load.warnings, load.answers_per_s_by_pair) == (3, ["100 MiB free, 3852 needed"], [])
     assert load.answers_per_s is load.median_ms is load.lag_ms is load.slowed_pct is None
+
+
+BEFORE = ReadsReading(unix_s=100.0, log_bytes=7000, reads_unix_s=100.5, read_bytes=9000)
+
+
+def test_reads_have_their_log_beside_the_published_rule() -> None:
+    after = ReadsReading(110.0, 7000 + 51_000_000, 110.5, 9000 + 50_000_000)
+    cost = compute_reads_cost(Disks.SHARED, Reads.LOG, BEFORE, after)
+    assert (cost.title, cost.reads_mbytes_per_s) == ("the log", pytest.approx(5.0))
+    assert (cost.log_mbit_per_s, cost.log_ratio) == (pytest.approx(40.8), pytest.approx(1.02))
+    assert cost.rule_mbit_per_s == pytest.approx(48.0)
+
+
+def test_each_arrangement_of_disks_has_a_title_of_its_own() -> None:
+    arrangements = [(Disks.SHARED, Reads.LOG), (Disks.SHARED, Reads.SECONDARY), (Disks.REPLICATED, None)]
+    after = ReadsReading(110.0, 8000, 110.5, 10_000)
+    titles = [compute_reads_cost(disks, reads, BEFORE, after).title for disks, reads in arrangements]
+    assert titles == ["the log", "secondary, shared disk", "secondary, own disk"]
+
+
+def test_a_machine_that_read_nothing_is_no_measurement() -> None:
+    after = ReadsReading(110.0, 8000, 110.5, BEFORE.read_bytes)
+    with pytest.raises(PlatformError, match="read nothing from its disk"):
+        compute_reads_cost(Disks.SHARED, Reads.LOG, BEFORE, after)

@@ -1,5 +1,5 @@
 """What experiments on pairs measured, and what follows from it: the log of a timer, a secondary that is slowed, a
-channel that takes longer, and several pairs on a host. Pure.
+channel that takes longer, several pairs on a host, and reads of a disk. Pure.
 """
 
 import math
@@ -10,8 +10,11 @@ from typing import Any
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.figures import LEAST_BEYOND
+from loadstone.platforms.pair.disk import Disks, Reads
+from loadstone.platforms.pair.sizing import RULE_FACTOR
 
 BITS_PER_MBIT = 1e6
+BYTES_PER_MBYTE = 1e6
 P99 = 0.99
 PUBLISHED_TICK_BYTES = {82: 229, 250: 340, 1000: 179}
 """Bytes of log per timer tick of idle guests, by ticks per second: from 0.15, 0.68, 1.43 Mbit/s (VMware 2009, "VMware
@@ -257,3 +260,58 @@ def summarize_count(windows: Sequence[ClientWindow], warnings: Sequence[str]) ->
 def explain_unmeasured(pairs: int, warnings: Sequence[str]) -> CountLoad:
     """Returns a count of pairs without figures, for these reasons."""
     return CountLoad(pairs, [], None, None, None, None, list(warnings))
+
+
+@dataclass(frozen=True)
+class ReadsReading:
+    """Counters of the active side: bytes of the log before compression, and bytes read from its disk."""
+
+    unix_s: float
+    log_bytes: int
+    reads_unix_s: float
+    read_bytes: int
+
+
+@dataclass(frozen=True)
+class ReadsCost:
+    """The log of a machine that reads its disk at random."""
+
+    disks: Disks
+    reads: Reads | None
+    """Source of the secondary's data; None where each side has a disk of its own."""
+    reads_mbytes_per_s: float
+    """Megabytes (10^6 bytes) per second."""
+    log_mbit_per_s: float
+    """Before compression."""
+    log_ratio: float
+    """Bits of the log for each bit that was read."""
+    rule_mbit_per_s: float
+    """Log by the published rule for these reads, which is for data that comes with the log."""
+
+    @property
+    def title(self) -> str:
+        """The setting of the machine, in words."""
+        if self.reads is None:
+            return "secondary, own disk"
+        return "the log" if self.reads is Reads.LOG else "secondary, shared disk"
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """All fields."""
+        return asdict(self)
+
+
+def compute_reads_cost(disks: Disks, reads: Reads | None, before: ReadsReading, after: ReadsReading) -> ReadsCost:
+    """Returns the cost of reads from counters before and after. Raises PlatformError where nothing was read."""
+    reads_per_s = (after.read_bytes - before.read_bytes) / (after.reads_unix_s - before.reads_unix_s)
+    log_per_s = (after.log_bytes - before.log_bytes) / (after.unix_s - before.unix_s)
+    if reads_per_s <= 0:
+        raise PlatformError("The machine read nothing from its disk while it was measured. Use a longer --seconds.")
+    return ReadsCost(
+        disks=disks,
+        reads=reads,
+        reads_mbytes_per_s=reads_per_s / BYTES_PER_MBYTE,
+        log_mbit_per_s=8 * log_per_s / BITS_PER_MBIT,
+        log_ratio=log_per_s / reads_per_s,
+        rule_mbit_per_s=RULE_FACTOR * 8 * reads_per_s / BITS_PER_MBIT,
+    )
