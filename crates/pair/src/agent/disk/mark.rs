@@ -37,14 +37,15 @@ impl Mark {
         size_of::<Mark>() + self.bytes.as_ref().map_or(0, Vec::len)
     }
 
-    /// Whether it is of a request like this.
+    /// Whether it is of a request like this, for the same part of the disk.
     pub fn is_of(&self, request: &Request) -> bool {
-        let is_write = match &request.ask {
-            Ask::Write(bytes) if hash_of(bytes) != self.hash => return false,
-            Ask::Write(_) => true,
-            _ => false,
-        };
+        let is_write = matches!(request.ask, Ask::Write(_));
         (self.at, self.length, self.is_write) == (request.at, request.length(), is_write)
+    }
+
+    /// Whether a request does not write other bytes.
+    pub fn has_bytes_of(&self, request: &Request) -> bool {
+        !matches!(&request.ask, Ask::Write(bytes) if hash_of(bytes) != self.hash)
     }
 
     /// Bytes of the disk that were read or written.

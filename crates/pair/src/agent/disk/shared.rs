@@ -9,7 +9,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -32,6 +32,8 @@ const LOOK: Duration = Duration::from_millis(5);
 const AGAIN: Duration = Duration::from_millis(100);
 /// Most bytes of marks that wait for a secondary, or for the machine that replays: whoever makes more waits.
 const MOST: usize = 64 << 20;
+/// Most places where our machine may have written other bytes than the primary's: beyond, the machines have diverged.
+const MOST_DIFFERING: usize = 32;
 
 /// How a secondary's machine gets what the primary's has read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -62,8 +64,25 @@ struct State {
     /// Whether our secondary has all that precedes its reads.
     is_followed: bool,
     done: u64,
+    /// Where our machine wrote other bytes than the primary's, and has not written the same since.
+    differing: BTreeSet<u64>,
     /// What a secondary has still to read, by the numbers of our marks.
     unread: BTreeMap<u64, Range<u64>>,
+}
+
+impl State {
+    /// Whether our machine wrote the bytes that the primary's did, or may have written others.
+    ///
+    /// A file system changes its own blocks while the disk takes them from memory, and writes them again later. The two
+    /// machines then write different bytes, and neither is wrong (Scales, Nelson, Venkitachalam 2010, 3.4).
+    fn tolerates(&mut self, request: &Request, mark: &Mark) -> bool {
+        if mark.has_bytes_of(request) {
+            self.differing.retain(|at| !mark.range().contains(at));
+        } else {
+            self.differing.insert(mark.at);
+        }
+        self.differing.len() <= MOST_DIFFERING
+    }
 }
 
 impl SharedDisk {
@@ -94,7 +113,7 @@ impl SharedDisk {
                 continue;
             };
             self.news.notify_all();
-            if mark.is_of(request) {
+            if mark.is_of(request) && state.tolerates(request, &mark) {
                 return Ok(Some(mark));
             }
             return Err(differ(request, &mark, decider));

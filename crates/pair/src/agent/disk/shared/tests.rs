@@ -166,14 +166,29 @@ fn a_machine_that_asks_for_something_else_differs_and_is_told_where() {
 }
 
 #[test]
-fn a_machine_that_writes_other_bytes_to_the_same_place_differs() {
+fn a_machine_that_writes_other_bytes_in_many_places_differs() {
     let folder = tempfile::tempdir().expect("a folder");
     let (primary, secondary) = pair(folder.path(), Reads::Log);
-    primary.write(10, &[1, 2]).expect("written");
-    primary.tell(&secondary);
-    assert!(secondary.write(10, &[1, 3]).is_err());
+    let write_both = |at: u64, ours: [u8; 2]| {
+        primary.write(at, &[1, 2]).expect("written");
+        primary.tell(&secondary);
+        secondary.write(at, &ours)
+    };
+    for _ in 0..3 {
+        // Blocks that a file system changes while they are written: it writes them again.
+        for place in 0..MOST_DIFFERING as u64 {
+            write_both(10 * place, [1, 3]).expect("may be so");
+        }
+        for place in 0..MOST_DIFFERING as u64 {
+            write_both(10 * place, [1, 2]).expect("the same");
+        }
+    }
+    for place in 0..MOST_DIFFERING as u64 {
+        write_both(10 * place, [1, 3]).expect("may be so");
+    }
+    assert!(write_both(10 * MOST_DIFFERING as u64, [1, 3]).is_err());
     let why = lock(&secondary.decider.differs).clone().expect("told");
-    assert_eq!(why, "it writes other bytes of its disk than the primary, 2 at 10");
+    assert_eq!(why, format!("it writes other bytes of its disk than the primary, 2 at {}", 10 * MOST_DIFFERING));
 }
 
 #[test]
