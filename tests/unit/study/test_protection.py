@@ -104,7 +104,7 @@ def test_the_table_of_all_workloads_has_a_row_for_each_with_ratio_and_log() -> N
 
 @pytest.mark.parametrize(
     ("section", "pairs"),
-    [({}, 6), ({"quick": True}, 2), ({"quick": True, "pairs": 6}, 6), ({"pairs": 1}, 1)],
+    [({}, 6), ({"quick": True}, 1), ({"quick": True, "pairs": 6}, 6), ({"pairs": 1}, 1)],
 )
 def test_the_quick_form_has_fewer_pairs(section: dict[str, Any], pairs: int) -> None:
     assert ProtectionSection(**section).pair_count == pairs

@@ -8,8 +8,8 @@ from loadstone.model.reading import Flag
 from loadstone.study.difference import LEAST_PAIRS
 from loadstone.study.kind import StudySection
 
-QUICK_PAIRS = 2
-"""Pairs of each workload in the quick form: a ratio, and whether it repeats; an interval takes `LEAST_PAIRS`."""
+QUICK_PAIRS = 1
+"""Pairs of each workload in the quick form: every figure once. An interval takes `LEAST_PAIRS`."""
 
 
 class ProtectionSection(StudySection):
