@@ -83,6 +83,7 @@ def test_pairs_at_once_are_measured_together(capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.timeout(1200)
 @pytest.mark.slow("writes 256 MiB in three machines, and builds their image the first time")
+@pytest.mark.combination
 def test_reads_fill_the_log_only_where_their_data_comes_with_it(capsys: pytest.CaptureFixture[str]) -> None:
     logged, *unlogged = measured(capsys, "measure-reads", "--seconds", str(WINDOWS_S[0]))
     assert (logged["disks"], logged["reads"]) == ("shared", "log")
