@@ -21,7 +21,7 @@ KIND = StudyKind(
     overview=build_overview,
     workloads=(
         *("request-response", "iperf3", "iperf3:send", "fio", "fio:write-2k", "fio:read-64k", "fio:write-64k"),
-        *("order-entry", "dvd-store", "pgbench", "sysbench", "compile", "warehouses"),
+        *("order-entry", "dvd-store", "pgbench", "sysbench", "warehouses", "compile"),
     ),
     rank=6,
 )
