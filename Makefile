@@ -22,7 +22,7 @@ setup: $(VENV)/installed   ## build the programs and install them into .venv
 demo: $(if $(wildcard $(VENV)/installed),setup,$(VENV)/demo)   ## run one laptop tile of six roles for half a minute, judge and score it, write a report
 	@$(BIN)/loadstone demo
 
-test: test-rust test-python   ## test every behaviour once, in a quarter of an hour; installs missing system packages
+test: test-rust test-python   ## test every behaviour once, in half an hour; installs missing system packages
 
 test-rust:       ## tests of the driver and the servers
 	cargo test --workspace --quiet --release
