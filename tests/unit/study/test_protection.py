@@ -102,6 +102,16 @@ def test_the_table_of_all_workloads_has_a_row_for_each_with_ratio_and_log() -> N
     assert row.cells[titles.index("log\nMbit/s")] == "30"
 
 
+def test_a_run_without_an_operation_has_no_ratio_and_the_headline_has_both_rates() -> None:
+    def play(request: RunRequest) -> RunSummary:
+        run = played(request)
+        return replace(run, metrics={**run.metrics, "throughput": 0.0}) if request.side is ComparedSide.B else run
+
+    answer, _ = carry_out(Protection("support", 1), play)
+    assert "no ratio" in answer.headline[0]
+    assert "0 with it" in answer.headline[0]
+
+
 @pytest.mark.parametrize(
     ("section", "pairs"),
     [({}, 6), ({"quick": True}, 1), ({"quick": True, "pairs": 6}, 6), ({"pairs": 1}, 1)],

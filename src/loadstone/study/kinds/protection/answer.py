@@ -148,12 +148,18 @@ def _headline(
 
 
 def _throughput_sentence(throughput: ComparedMetric | None) -> str:
-    if throughput is None or throughput.difference is None:
+    if throughput is None:
         return "No valid pair of runs yet, so the throughput is not known."
+    if throughput.difference is None:
+        return (
+            f"A run completed no operation, so there is no ratio: {throughput.a.mean:.3g} operations/s without "
+            f"protection, {throughput.b.mean:.3g} with it. Use longer runs."
+        )
     difference = throughput.difference
     text = f"Protected throughput is {difference.ratio:.3f} of that without protection"
     if difference.low is None or difference.high is None:
-        return f"{text} over {difference.pairs} pairs; an interval takes {LEAST_PAIRS} pairs."
+        pairs = f"{difference.pairs} pair{'s' * (difference.pairs != 1)}"
+        return f"{text} over {pairs}; an interval takes {LEAST_PAIRS} pairs."
     interval = f"{format_signed_percent(difference.low)} to {format_signed_percent(difference.high)} %"
     means = "a difference" if difference.is_found else "no difference was found"
     change, chance = format_signed_percent(difference.ratio), format_chance(difference.p)
