@@ -43,9 +43,9 @@ impl Mark {
         (self.at, self.length, self.is_write) == (request.at, request.length(), is_write)
     }
 
-    /// Whether a request does not write other bytes.
-    pub fn has_bytes_of(&self, request: &Request) -> bool {
-        !matches!(&request.ask, Ask::Write(bytes) if hash_of(bytes) != self.hash)
+    /// Whether these are the bytes that were read or written.
+    pub fn is_about(&self, bytes: &[u8]) -> bool {
+        hash_of(bytes) == self.hash
     }
 
     /// Bytes of the disk that were read or written.
