@@ -199,15 +199,15 @@ def summarize_delay(added_ms: float, window: ClientWindow) -> DelayCost:
     round_trips_ms = [took for report in window.reports if (took := report["round_trip_ms"]) is not None]
     if not round_trips_ms:
         raise PlatformError(f"`{title}` has no measured round trip. Use a longer --seconds.")
-    held = window.reports[-1]["held_ms"]
+    held_times_ms = window.reports[-1]["held_ms"]
     return DelayCost(
         added_ms=added_ms,
         round_trip_ms=median(round_trips_ms),
         answers_per_s=window.answers_per_s,
         median_ms=window.median_ms,
         p99_ms=window.p99_ms,
-        held_ms=held["p50"],
-        held_p99_ms=held["p99"],
+        held_ms=held_times_ms["p50"],
+        held_p99_ms=held_times_ms["p99"],
         log_mbit_per_s=window.log_mbit_per_s,
     )
 
