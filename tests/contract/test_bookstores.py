@@ -22,6 +22,7 @@ from loadstone.services.registry import get_service_kind, list_service_kinds
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.running import Running
 from loadstone.testbed.start import build_site_on, start_service
+from tests.combinations import mark_further
 from tests.contract.shared_services import SharedServices, held_testbed
 
 pytestmark = pytest.mark.integration
@@ -38,11 +39,7 @@ FURTHER = {("tomcat", "mariadb"), ("tomcat-jpa", "postgresql")}
 """Pairs whose parts others have."""
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(pair, marks=[pytest.mark.combination] * (pair in FURTHER)) for pair in PAIRS],
-    ids="-".join,
-)
+@pytest.fixture(scope="module", params=mark_further(PAIRS, FURTHER), ids="-".join)
 def site(
     request: pytest.FixtureRequest,
     runner: asyncio.Runner,

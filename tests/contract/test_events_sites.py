@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from _pytest.mark.structures import ParameterSet
 
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PUBLIC, MachineSpec
@@ -27,6 +26,7 @@ from loadstone.testbed.data import DataSet
 from loadstone.testbed.running import Running
 from loadstone.testbed.shared_folder import share_folder
 from loadstone.testbed.start import build_site_on, start_service
+from tests.combinations import mark_further
 from tests.contract.shared_services import SharedServices, held_testbed
 
 pytestmark = pytest.mark.integration
@@ -70,11 +70,6 @@ LAYOUTS = [
 ]
 FURTHER = {Layout("tomcat-jpa", "postgresql", EMBEDDED), Layout("tomcat", "mariadb")}
 """Sites whose parts others have."""
-
-
-def mark(layouts: list[Layout]) -> list[ParameterSet]:
-    """Layouts as parameters of tests."""
-    return [pytest.param(each, marks=[pytest.mark.combination] * (each in FURTHER)) for each in layouts]
 
 
 BOUNDARY = "7e0b1c"
@@ -148,13 +143,13 @@ def sites(
     runner.run(stack.aclose())
 
 
-@pytest.fixture(params=mark(LAYOUTS), ids=str)
+@pytest.fixture(params=mark_further(LAYOUTS, FURTHER), ids=str)
 def whole_site(request: pytest.FixtureRequest, sites: Sites) -> Site:
     """Each site over each kind of database that it can ask; and its data."""
     return sites.site(request.param)
 
 
-@pytest.fixture(params=mark(CACHING), ids=str)
+@pytest.fixture(params=mark_further(CACHING, FURTHER), ids=str)
 def caching(request: pytest.FixtureRequest, sites: Sites) -> Site:
     """Each site with each kind of cache that it can ask; and its data."""
     return sites.site(request.param)
