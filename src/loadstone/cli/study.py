@@ -62,7 +62,10 @@ class StudyCommand(WorkloadOptions):
     def workloads(self) -> list[str]:
         """What is named, in either way; those of the kind where nothing is named."""
         named = expand_suites([*(self.names or ()), *filter(None, (self.workload or "").split(","))])
-        return named or list(self.kind.workloads)
+        if named or not self.kind.workloads:
+            return named
+        in_short = self.kind.in_short if self.question.read(self.kind.section).is_quick else {}
+        return [in_short.get(name, name) for name in self.kind.workloads]
 
     @property
     def has_usual_workloads(self) -> bool:

@@ -242,11 +242,13 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "Use drivers in one network, or a shorter route between them.",
     ),
     CheckId.GUEST_CLOCK: Remedy(
-        "Drift of the pair's clock against the host's within the window. A tool in the pair times operations by it, so "
-        "its times are wrong by the same share. Limit: 1 %.",
+        "Drift of the pair's clock against the host's within the window. A tool in the pair times operations by it. "
+        "Above the limit, its times are not used: means by the host's clock take their place, one for each second. "
+        "Rates are right in any case. Limit: 1 %.",
         "A busy host: the clock of a pair counts instructions, and runs slower when QEMU gets too little CPU. A "
         "failover adds its outage.",
-        "Run on a host with at least two free cores. Or use a tool that measures from outside, such as pgbench.",
+        "Do not use percentiles of this run. For those, run on a host with at least two free cores, or use a tool that "
+        "measures from outside, such as pgbench.",
     ),
     CheckId.FOREIGN_CPU: Remedy(
         "CPU of the host that other processes used, steal included. Limit: 5 %. All processes of the run are left out. "

@@ -133,6 +133,8 @@ class StudyKind(Generic[S, A]):
     """What a report shows of all workloads together, before each."""
     workloads: tuple[str, ...] = ()
     """Workloads where none is named; those that cannot run here are left out. Empty where they must be named."""
+    in_short: Mapping[str, str] = field(default_factory=dict)
+    """Variants that take the place of such workloads in the kind's quick form."""
     instead_of_load: str = ""
     """Of kinds that find or bring their own load: what to say in place of --sessions and --rate."""
     index: Callable[[Sequence[A]], float | None] = skip_index

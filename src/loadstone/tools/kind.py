@@ -95,6 +95,17 @@ class Amount:
         )
 
 
+CLOCK_DRIFT = 0.01
+"""Largest share by which a clock may run slower or faster than this host's where its times are used."""
+
+
+def trust_times(amount: Amount, clock_s: float, host_s: float) -> Amount | None:
+    """Returns what a tool timed by another clock; None where that clock drifted, so that only means are known: those of
+    the intervals, by this host's clock. `clock_s` and `host_s`: the same span by both.
+    """
+    return amount if abs(clock_s - host_s) <= CLOCK_DRIFT * host_s else None
+
+
 def sum_amounts(amounts: Iterable[Amount]) -> Amount:
     """The sum of amounts."""
     return sum(amounts, Amount())

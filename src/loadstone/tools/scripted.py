@@ -6,7 +6,6 @@ operation, and no pause counts as response time.
 """
 
 import math
-import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,10 +27,11 @@ from loadstone.tools.postgresql import (
     PG_DATABASE,
     PG_PROGRAMS,
     PGBENCH_LOG,
-    SET_PG_PATH,
     Execution,
+    Played,
+    build_pgbench,
     count_executions,
-    find_version,
+    count_seconds,
     list_server_options,
     read_log,
 )
@@ -43,25 +43,6 @@ SCRIPTS_FOLDER = "scripts"
 CHECK_FILE = "check_rows.sql"
 FRACTION_FACTOR = 10_000
 """Weight of a share of 1 where shares are fractions."""
-CONNECT_TIMEOUT_S = 300
-"""Longest time for all clients to connect and to write the first block of the log."""
-MARGIN_S = 1
-"""Time that is played beyond the steady state."""
-PLAY = f"""{SET_PG_PATH}
-log=$1 seconds=$2
-shift 2
-date '+started %s.%N'
-pgbench "$@" &
-pgbench=$!
-while kill -0 $pgbench 2>/dev/null && ! [ -s "$(ls "$log".* 2>/dev/null | head -n 1)" ]; do sleep 0.2; done
-while [ $seconds -gt 0 ] && kill -0 $pgbench 2>/dev/null; do sleep 1; seconds=$((seconds - 1)); done
-kill -ALRM $pgbench 2>/dev/null
-wait $pgbench || exit $?
-"""
-"""Ends pgbench as its own timer does, but counts from the first block of its log. That timer counts the connecting of
-the clients, which takes seconds where the server is emulated.
-"""
-START_LINE = re.compile(r"^started (\d+\.\d+)$", re.MULTILINE)
 US_PER_MS = 1000
 
 
@@ -120,17 +101,13 @@ def build_playing(
     task: ToolTask, protocol: str, scripts: Sequence[Script], variables: Mapping[str, int], query: str = ""
 ) -> list[str]:
     """Returns the command that prints when it starts, plays all clients, and prints the answer to a query if any."""
-    log, seconds = str(task.folder / PGBENCH_LOG), math.ceil(task.lead_s + task.steady_s + MARGIN_S)
     options = [
-        *("--no-vacuum", f"--client={task.clients}", f"--jobs={min(task.clients, task.threads)}"),
-        *(f"--time={seconds + CONNECT_TIMEOUT_S}", f"--protocol={protocol}"),
-        *("--log", f"--log-prefix={log}"),
+        f"--protocol={protocol}",
         *(f"--define={name}={value}" for name, value in variables.items()),
         *(f"--file={task.folder / script.file}@{script.weight}" for script in scripts),
     ]
     asking = shlex.join(["psql", "-X", "-q", "-A", "-t", *list_server_options(task), "-c", query, PG_DATABASE])
-    text = f"{PLAY}{asking}\n" if query else PLAY
-    return ["sh", "-c", text, "pgbench", log, str(seconds), *list_server_options(task), *options, PG_DATABASE]
+    return build_pgbench(task, options, f"{asking}\n" if query else "")
 
 
 def read_executions(folder: Path) -> dict[int, list[Execution]]:
@@ -150,26 +127,21 @@ def read_executions(folder: Path) -> dict[int, list[Execution]]:
 def build_figures(task: ToolTask, output: ToolOutput, steps: Sequence[UserStep]) -> ToolFigures:
     """Returns the figures of all operations and pauses that ended in the steady state, by the second of their end.
 
-    The warm-up begins when all clients are connected. Users who connect too slowly shorten the steady state.
+    Raises ToolOutputError.
     """
-    version = find_version(output)
-    started = START_LINE.search(output.text)
-    if not version or started is None:
-        raise ToolOutputError("no line with pgbench's version, or none with its start")
-    steady_from_s = min(step.execution.begin_s for step in steps) + task.lead_s
-    seconds = min(int(task.steady_s), int(max(step.execution.end_s for step in steps) - steady_from_s))
-    if seconds < 1:
-        raise ToolOutputError("the clients took too long to connect, and no second of the steady state was left")
+    played = Played.read(output)
+    steady_from_s = played.worked_s + task.lead_s
+    seconds = count_seconds(task, played, (step.execution for step in steps))
     steps_of: dict[int, list[UserStep]] = defaultdict(list)
     for step in steps:
         steps_of[math.floor(step.execution.end_s - steady_from_s)].append(step)
     intervals = [_interval(second, steps_of[second]) for second in range(seconds)]
     steady = [step for second in range(seconds) for step in steps_of[second]]
     return ToolFigures(
-        version,
+        played.version,
         float(seconds),
         intervals,
-        begin_s=steady_from_s - float(started[1]),
+        begin_s=steady_from_s - played.started_s,
         pauses=_amount(step for step in steady if step.operation is None),
         endings=_endings(steps, steady),
     )

@@ -18,6 +18,7 @@ from tests.places import DATA
 RECORDED = DATA / "tools"
 TIMED, RUNTIME_S = 78_206, 5.001
 """Requests and seconds of fio's recorded report."""
+PGBENCH_PRINTED = "started 998.0\nworked 1000.0\npgbench (15.18)\n"
 
 
 def task(operation: str, folder: Path = Path(), **changes: object) -> ToolTask:
@@ -89,13 +90,22 @@ def test_fio_counts_what_was_timed_after_its_ramp() -> None:
     assert mean_us == pytest.approx(1e6 * found.total.total_s / found.total.count, rel=0.02)
 
 
-def test_fios_rates_follow_this_hosts_clock_and_its_times_the_machines() -> None:
+def test_fios_rates_follow_this_hosts_clock() -> None:
     same, slow = (fio.KIND.figures(task("randread 2k"), fio_output(slower)) for slower in (1.0, 3.0))
     # It ran for 5.0 of the 8.01 s between both readings of the machine's clock, which took this host 7.86 s.
     assert same.steady_s == pytest.approx(RUNTIME_S * 7.86 / 8.01)
     assert same.begin_s == pytest.approx(7.86 - same.steady_s)
     assert slow.steady_s == pytest.approx(3 * same.steady_s)
-    assert slow.total == same.total
+    assert slow.total.count == same.total.count
+
+
+def test_fios_times_follow_its_own_clock_and_are_means_of_this_hosts_where_it_drifted() -> None:
+    right_s = 8.01 / 7.86
+    same, slow = (fio.KIND.figures(task("randread 2k"), fio_output(slower)) for slower in (right_s, 3.0))
+    assert len(same.total.times_us) > len(slow.intervals)
+    # Two threads always wait for a request, so their means follow from the count (Little's law).
+    assert slow.total.total_s == pytest.approx(2 * slow.steady_s, rel=1e-3)
+    assert len(slow.total.times_us) <= len(slow.intervals)
 
 
 def test_fios_progress_gives_each_second_its_share_of_all_requests() -> None:
@@ -130,12 +140,22 @@ def test_pgbench_counts_transactions_that_ended_in_the_steady_state(tmp_path: Pa
     for name, lines in ends.items():
         (tmp_path / f"{PGBENCH_LOG}.{name}").write_text("\n".join(lines) + "\n")
     given = task("tpcb", tmp_path, settings=PgbenchSettings())
-    found = pgbench.KIND.figures(given, printed("pgbench (15.18)\n"))
-    # The first transaction began at 1000.0, so the steady state is from 1002.0 to 1005.0.
+    found = pgbench.KIND.figures(given, printed(PGBENCH_PRINTED))
+    # The first block of the log was there at 1000.0, so the steady state is from 1002.0 to 1005.0.
     assert [(interval.amount.count, interval.amount.errors) for interval in found.intervals] == [(1, 0), (1, 1), (1, 0)]
     assert found.total.times_us == {2000: 1, 4000: 1}
     assert found.total.total_s == pytest.approx(0.006)
-    assert found.steady_s == 3.0
+    assert (found.begin_s, found.steady_s) == (4.0, 3.0)
+
+
+def test_pgbench_that_ended_early_has_a_shorter_steady_state(tmp_path: Path) -> None:
+    given = task("tpcb", tmp_path, settings=PgbenchSettings())
+    log = tmp_path / f"{PGBENCH_LOG}.1"
+    log.write_text("0 1 100000 0 1000 100000\n0 2 2000 0 1003 100000\n")
+    assert pgbench.KIND.figures(given, printed(PGBENCH_PRINTED)).steady_s == 1.0
+    log.write_text("0 1 100000 0 1000 100000\n")
+    with pytest.raises(ToolOutputError, match="answers take longer than the 3 s"):
+        pgbench.KIND.figures(given, printed(PGBENCH_PRINTED))
 
 
 def test_pgbench_without_a_version_or_transactions_is_refused(tmp_path: Path) -> None:
@@ -162,6 +182,13 @@ def test_the_java_kernel_counts_by_its_lines_and_times_by_its_histogram() -> Non
     assert found.total.count == 146_514
     assert found.total.total_s == pytest.approx(12.023992913)
     assert found.steady_s == 6.0
+
+
+def test_the_java_kernels_times_are_means_of_this_hosts_where_its_clock_drifted() -> None:
+    text = (RECORDED / "warehouses.txt").read_text()
+    same, slow = (warehouses.KIND.figures(task("operation"), printed(text, every_s=every_s)) for every_s in (1.0, 4.0))
+    assert slow.total.count == pytest.approx(same.total.count, rel=0.01)
+    assert (slow.steady_s, slow.total.total_s) == (24.0, pytest.approx(2 * 24.0))
 
 
 def test_a_compilation_takes_the_time_between_its_lines() -> None:

@@ -7,6 +7,8 @@ from loadstone.services import tool_server
 from loadstone.services.kind import Program, ServiceKind, Site
 
 JAVA_PROGRAM, JAVA_COMPILER = "/usr/bin/java", "/usr/bin/javac"
+COMPILER_OPTIONS = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-proc:none")
+"""Let the compiler end sooner: it does not run long enough to optimize itself."""
 KERNEL_SOURCES, KERNEL_CLASSES = "warehouses", "classes"
 KERNEL_REQUEST = ("warehouses", "lead", "steady")
 HEAP = "192m"
@@ -21,7 +23,7 @@ def make_program(site: Site) -> Program:
         f"{KERNEL_SOURCES}/{file.name}": file.read_text() for file in folder.iterdir() if file.name.endswith(".java")
     }
     sources = [f"{site.folder}/{name}" for name in sorted(texts)]
-    compiling = [JAVA_COMPILER, "-d", f"{site.folder}/{KERNEL_CLASSES}", *sources]
+    compiling = [JAVA_COMPILER, *COMPILER_OPTIONS, "-d", f"{site.folder}/{KERNEL_CLASSES}", *sources]
     return tool_server.serve_tool(
         site, KERNEL_REQUEST, KERNEL_SCRIPT, prepare=[compiling], files=texts, version=[JAVA_PROGRAM, "--version"]
     )

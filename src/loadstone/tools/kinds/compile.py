@@ -8,6 +8,8 @@ from loadstone.tools.kind import Amount, ToolFigures, ToolInterval, ToolKind, To
 from loadstone.tools.served import CLIENT_NEEDS, connect, read_served
 
 DEFAULT_RUNS = 5
+ALL_FILES = 159
+"""Files of the library, which the operation `compile` compiles; `compile N` compiles the first N."""
 
 
 class CompileSettings(Section):
@@ -15,8 +17,9 @@ class CompileSettings(Section):
 
 
 def build_request(task: ToolTask) -> str:
-    """How often, and how many jobs at the same time."""
-    return f"{task.operations or DEFAULT_RUNS} {task.clients}"
+    """How often, how many jobs at the same time, and how many files."""
+    _, *files = task.operation.split()
+    return f"{task.operations or DEFAULT_RUNS} {task.clients} {files[0] if files else ALL_FILES}"
 
 
 def read_figures(task: ToolTask, output: ToolOutput) -> ToolFigures:

@@ -4,7 +4,8 @@ fio runs in the system under test and prints its counters once, when it ends, wi
 Reports while it runs would stop it: each takes an answer of every thread, and threads that end give up after 5 s of
 waiting for one ("stuck grabbing stat_sem", EDEADLK). Its line of progress costs nothing and shows how the rate changes.
 
-Rates follow this host's clock, since the clock of a virtual machine may lag; completion times follow fio's.
+Rates follow this host's clock, since the clock of a virtual machine may lag. Completion times follow fio's, unless it
+drifted: then only their means are known, since all threads always wait for a request (Little's law).
 """
 
 import json
@@ -25,6 +26,7 @@ from loadstone.tools.kind import (
     ToolOutput,
     ToolOutputError,
     ToolTask,
+    trust_times,
 )
 from loadstone.tools.served import CLIENT_NEEDS, connect, read_served
 
@@ -106,7 +108,8 @@ def read_figures(task: ToolTask, output: ToolOutput) -> ToolFigures:
     steady_s = clock.convert(report.runtime_s)
     begin_s = clock.end_s - steady_s
     intervals = _share_out(task, report.amount, _rates(served.lines, begin_s, clock.end_s), steady_s)
-    return ToolFigures(report.version, steady_s, list(intervals), begin_s, report.amount)
+    measured = trust_times(report.amount, clock.machine_s, clock.host_s)
+    return ToolFigures(report.version, steady_s, list(intervals), begin_s, measured)
 
 
 def _document(output: ToolOutput) -> Mapping[str, Any]:

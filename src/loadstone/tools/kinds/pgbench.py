@@ -12,9 +12,11 @@ from loadstone.tools.postgresql import (
     PG_PROGRAMS,
     PGBENCH_LOG,
     Execution,
+    Played,
     ProtocolSettings,
+    build_pgbench,
     count_executions,
-    find_version,
+    count_seconds,
     list_server_options,
     read_log,
 )
@@ -33,40 +35,30 @@ class PgbenchSettings(ProtocolSettings):
 
 def prepare(task: ToolTask) -> list[list[str]]:
     """Fills the database again. The server itself generates the rows, so that few bytes reach it."""
-    return [_pgbench(task, "--initialize", f"--init-steps={FILL_STEPS}", f"--scale={_settings(task).scale}")]
+    options = ["--initialize", f"--init-steps={FILL_STEPS}", f"--scale={_settings(task).scale}"]
+    return [["sh", "-c", FIND_PGBENCH, "pgbench", *list_server_options(task), *options, PG_DATABASE]]
 
 
 def build_command(task: ToolTask) -> list[str]:
     """All clients from the first second on; `--no-vacuum`, since the tables are new."""
-    clients = [f"--client={task.clients}", f"--jobs={min(task.clients, task.threads)}"]
-    script = f"--builtin={SCRIPTS[task.operation]}"
-    log = ["--log", f"--log-prefix={task.folder / PGBENCH_LOG}"]
-    seconds = f"--time={task.lead_s + task.steady_s:.0f}"
-    protocol = f"--protocol={_settings(task).protocol}"
-    return _pgbench(task, "--no-vacuum", script, *clients, seconds, protocol, *log)
-
-
-def _pgbench(task: ToolTask, *options: str) -> list[str]:
-    return ["sh", "-c", FIND_PGBENCH, "pgbench", *list_server_options(task), *options, PG_DATABASE]
+    return build_pgbench(task, [f"--builtin={SCRIPTS[task.operation]}", f"--protocol={_settings(task).protocol}"])
 
 
 def read_figures(task: ToolTask, output: ToolOutput) -> ToolFigures:
     """Transactions that ended in the steady state, by the second of their end."""
-    version = find_version(output)
-    if not version:
-        raise ToolOutputError("no line with pgbench's version")
+    played = Played.read(output)
     executions = list(read_log(task.folder))
     if not executions:
         raise ToolOutputError(f"no transaction in {PGBENCH_LOG}")
-    first_s = min(execution.begin_s for execution in executions)
+    steady_from_s = played.worked_s + task.lead_s
     by_second: dict[int, list[Execution]] = defaultdict(list)
     for execution in executions:
-        by_second[math.floor(execution.end_s - first_s - task.lead_s)].append(execution)
+        by_second[math.floor(execution.end_s - steady_from_s)].append(execution)
     intervals = [
         ToolInterval(float(second), second + 1.0, count_executions(by_second[second]))
-        for second in range(int(task.steady_s))
+        for second in range(count_seconds(task, played, executions))
     ]
-    return ToolFigures(version, float(int(task.steady_s)), intervals)
+    return ToolFigures(played.version, float(len(intervals)), intervals, steady_from_s - played.started_s)
 
 
 def _settings(task: ToolTask) -> PgbenchSettings:

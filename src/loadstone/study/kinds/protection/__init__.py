@@ -23,5 +23,6 @@ KIND = StudyKind(
         *("request-response", "iperf3", "iperf3:send", "fio", "fio:write-2k", "fio:read-64k", "fio:write-64k"),
         *("order-entry", "dvd-store", "pgbench", "sysbench", "warehouses", "compile"),
     ),
+    in_short={"compile": "compile:part"},
     rank=6,
 )
