@@ -88,12 +88,11 @@ def test_users_whom_the_database_refuses_make_a_failed_run_with_the_output_kept(
     assert (newest(tmp_path) / "runs" / "order-entry-1" / OUTPUT).is_file()
 
 
-@pytest.mark.slow("configures a source package and compiles it")
 def test_a_compilation_ends_after_its_number(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
     use = load("compile").tool
     assert use is not None
     assert (use.operations, use.short_operations) == (5, 1)
-    done = loadstone("run", "compile", *WINDOW)
+    done = loadstone("run", "compile:part", *WINDOW)
     assert broken_rules(newest(tmp_path)) == [], done.stdout + done.stderr
     (workload,) = read_result(newest(tmp_path)).workloads
     figures = workload.iterations[0].figures

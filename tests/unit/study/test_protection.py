@@ -7,12 +7,14 @@ import pytest
 
 from loadstone.page.blocks import Row, Table
 from loadstone.platforms.pair.sizing import RULE_FACTOR
+from loadstone.study.kinds.protection import KIND
 from loadstone.study.kinds.protection.answer import ProtectionAnswer
 from loadstone.study.kinds.protection.page import build_overview
 from loadstone.study.kinds.protection.question import Protection
 from loadstone.study.kinds.protection.section import ProtectionSection
 from loadstone.study.run_figures import MachineTraffic, OperationTimes, PairLog, ProcessUse
 from loadstone.study.summary import ComparedSide, RunRequest, RunSummary
+from loadstone.workloads import load
 from tests.made import carry_out, made
 
 LOGGED_MBYTES_PER_S = 1.5
@@ -118,3 +120,10 @@ def test_a_run_without_an_operation_has_no_ratio_and_the_headline_has_both_rates
 )
 def test_the_quick_form_has_fewer_pairs(section: dict[str, Any], pairs: int) -> None:
     assert ProtectionSection(**section).pair_count == pairs
+
+
+def test_the_quick_form_compiles_a_part() -> None:
+    compilations = {name for name in KIND.in_short if load(name).header.needs == "compile"}
+    assert compilations == {"compile"} <= set(KIND.workloads)
+    part = load(KIND.in_short["compile"])
+    assert [part.operations[name].path for name in part.mix.shares] == ["compile 20"]

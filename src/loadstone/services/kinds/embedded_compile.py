@@ -40,7 +40,10 @@ BUILD = f'make -s -j "$jobs" -f ../{MAKEFILE} files="$files" > ../make.log 2>&1 
 COMPILE_SCRIPT = (
     f'( cd source && for run in $(seq "$runs"); do rm -f libm/*.o && sync && echo begin && {BUILD}; echo end; done )'
 )
-UNPACKING = f'mkdir -p "$0/source" && cd "$0/source" && tar -x -f {SOURCE_ARCHIVE} --strip-components=1'
+PARTS = ("libm", "include", "libc/sysdeps/linux/common", "libc/sysdeps/linux/x86_64")
+"""Folders that the library is compiled from."""
+UNPACK = f"tar -x -f {SOURCE_ARCHIVE} --strip-components=1 {' '.join(f'uClibc-ng-1.0.35/{part}' for part in PARTS)}"
+UNPACKING = f'mkdir -p "$0/source" && cd "$0/source" && {UNPACK} && sync'
 
 
 def make_program(site: Site) -> Program:
