@@ -24,6 +24,8 @@ LEAST_EVENT_BYTES, MOST_EVENT_BYTES = 5, 2000
 
 DELAY_MS = 20
 """Added to a round trip."""
+LINK_MBITS = 0.5
+"""Speed of a link that any client fills."""
 
 
 def measured(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
@@ -68,6 +70,15 @@ def test_a_longer_round_trip_holds_outputs_for_longer(capsys: pytest.CaptureFixt
     assert min(delayed["round_trip_ms"], delayed["held_ms"], delayed["median_ms"]) >= DELAY_MS
 
 
+def test_a_full_link_limits_the_pair(capsys: pytest.CaptureFixture[str]) -> None:
+    speeds = ("--mbits", "0", "--mbits", f"{LINK_MBITS:g}")
+    free, full = measured(capsys, "measure-link", *speeds, "--seconds", str(WINDOWS_S[0]))
+    assert (free["link_mbit_per_s"], free["used_pct"], full["link_mbit_per_s"]) == (None, None, LINK_MBITS)
+    assert all(load["answers_per_s"] > 0 and load["log_mbit_per_s"] > 0 for load in (free, full))
+    # Every message of 4 KiB is on the link before its answer may leave, each after the one before.
+    assert full["median_ms"] >= 4096 * 8 / (1000 * LINK_MBITS)
+
+
 def test_pairs_at_once_are_measured_together(capsys: pytest.CaptureFixture[str]) -> None:
     for seconds in WINDOWS_S:
         loads = measured(capsys, "measure-count", "--pairs", "2", "--pairs", "1", "--seconds", str(seconds))
@@ -100,6 +111,8 @@ def test_reads_fill_the_log_only_where_their_data_comes_with_it(capsys: pytest.C
         (("measure-round-trip", "--delay-ms", "0.001"), "`--delay-ms 0.001` is too short"),
         (("measure-round-trip", "--delay-ms", "1", "--delay-ms", "1.0"), "equal values: 1, 1"),
         (("measure-round-trip", "--delay-ms", "101"), "less than or equal to 100"),
+        (("measure-link", "--mbits", "0.01"), "`--mbits 0.01` is too slow"),
+        (("measure-link", "--mbits", "3", "--mbits", "3.0"), "equal values: 3, 3"),
         (("measure-count", "--pairs", "0"), "greater than or equal to 1"),
         (("measure-count", "--pairs", "2", "--pairs", "2"), "equal values: 2, 2"),
         (("measure-count", "--pairs", "64", "--memory", "65536"), "`--pairs 64` with `--memory 65536` does not fit"),

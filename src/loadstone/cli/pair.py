@@ -13,6 +13,7 @@ from loadstone.cli.exits import Exit
 from loadstone.cli.pair_experiments import (
     measure_disk_reads,
     measure_distance,
+    measure_full_link,
     measure_several,
     measure_slowed,
     measure_timer,
@@ -52,6 +53,7 @@ app = typer.Typer(help="Create, inspect and fault-test fault-tolerant pairs.", n
 app.command("measure-timer")(measure_timer)
 app.command("measure-slow-secondary")(measure_slowed)
 app.command("measure-round-trip")(measure_distance)
+app.command("measure-link")(measure_full_link)
 app.command("measure-count")(measure_several)
 app.command("measure-reads")(measure_disk_reads)
 FleetFile = Annotated[

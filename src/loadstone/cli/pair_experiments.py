@@ -12,11 +12,12 @@ from loadstone.cli.exits import Exit
 from loadstone.cli.screen import out, say
 from loadstone.host.runtime import make_temporary_folder
 from loadstone.model.errors import UsageError
-from loadstone.platforms.pair.disk import MOST_ROUND_TRIP_MS
+from loadstone.platforms.pair.disk import MOST_LINK_MBITS, MOST_ROUND_TRIP_MS
 from loadstone.platforms.pair.experiments import (
     PUBLISHED_TICK_BYTES,
     CountLoad,
     DelayCost,
+    LinkLoad,
     ReadsCost,
     SharePhase,
     TickCost,
@@ -25,6 +26,7 @@ from loadstone.platforms.pair.fitness import examine_memory
 from loadstone.testbed.pair_experiments import (
     SIDES,
     measure_counts,
+    measure_links,
     measure_reads,
     measure_round_trips,
     measure_slow_secondary,
@@ -35,6 +37,9 @@ EXPERIMENT_SECONDS = 30.0
 EXPERIMENT_MEMORY_MIB = 192
 HIGHEST_RATE = 100_000
 EXPERIMENT_DELAYS_MS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0)
+EXPERIMENT_LINKS_MBITS = (0.0, 10.0, 3.0, 1.0)
+LEAST_LINK_MBITS = 0.1
+"""Slowest link: the signs of life of both sides pass it too."""
 EXPERIMENT_BLOCK_KIB = 64
 MOST_BLOCK_KIB = 1024
 EXPERIMENT_DISK_MEMORY_MIB = 512
@@ -105,6 +110,33 @@ def measure_distance(
     if not as_json:
         say("Times in ms, log in Mbit/s before compression. One client, one connection, no pauses.")
         say("Held times of outputs count from the start of each pair.")
+    return Exit.PASS
+
+
+def measure_full_link(
+    mbits: Annotated[
+        list[float],
+        typer.Option(
+            min=0,
+            max=MOST_LINK_MBITS,
+            help="Speed of the link between both sides in Mbit/s; 0: unlimited. Repeatable.",
+        ),
+    ] = [*EXPERIMENT_LINKS_MBITS],  # noqa: B006
+    seconds: ExperimentLength = EXPERIMENT_SECONDS,
+    memory: ExperimentMemory = EXPERIMENT_MEMORY_MIB,
+    as_json: ExperimentJson = False,
+) -> Exit:
+    """Measure a pair over the speed of the link between both sides: throughput, response times, lag, slowing."""
+    _require_different("--mbits", mbits)
+    for speed in mbits:
+        if not (speed == 0 or speed >= LEAST_LINK_MBITS):
+            raise UsageError(f"`--mbits {speed:g}` is too slow. Use 0 for no limit, or at least {LEAST_LINK_MBITS:g}.")
+    with make_temporary_folder("pair-link") as logs:
+        loads = asyncio.run(measure_links(logs, mbits, seconds, memory))
+    _print(as_json, [load.as_json for load in loads], _tabulate_links(loads))
+    if not as_json:
+        say("Times in ms, the lag is the largest. One client, one connection, messages of 4 KiB, no pauses.")
+        say("The log on the link is compressed. Near 100 % the link limits the pair.")
     return Exit.PASS
 
 
@@ -200,6 +232,22 @@ def _tabulate_delays(costs: Sequence[DelayCost]) -> Table:
             f"{cost.held_ms:.2f}",
             f"{cost.held_p99_ms:.1f}",
             f"{cost.log_mbit_per_s:.3g}",
+        )
+    return table
+
+
+def _tabulate_links(loads: Sequence[LinkLoad]) -> Table:
+    table = Table("link Mbit/s", "log on it", "used", "answers/s", "median", "p99", "lag", "slowed", show_edge=False)
+    for load in loads:
+        table.add_row(
+            _format("{:g}", load.link_mbit_per_s) or "no limit",
+            f"{load.wire_mbit_per_s:.3g}",
+            _format("{:.0f} %", load.used_pct),
+            f"{load.answers_per_s:.1f}",
+            f"{load.median_ms:.2f}",
+            _format("{:.1f}", load.p99_ms),
+            f"{load.lag_ms:.1f}",
+            f"{load.slowed_pct:.0f} %",
         )
     return table
 

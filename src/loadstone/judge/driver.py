@@ -16,7 +16,7 @@ from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 PLACING = "placed part-way"
 """In what the driver says of an error of an operation that is caught up with."""
 GUEST_DRIFT_PCT = 1.0
-"""Largest drift of a pair's clock whose times are used (`loadstone.tools.kind.CLOCK_DRIFT`)."""
+"""Largest drift of a clock inside the system under test whose times are used (`loadstone.tools.kind`)."""
 LEAST_STALL_S = 0.1
 """The shortest delay of a single start that makes a run invalid, and the shortest time not run: what a busy kernel may
 need once, even where limits are so short that their share is less."""
@@ -76,21 +76,17 @@ def _cpu(criteria: Criteria, figures: IterationFigures) -> Check:
 
 
 def check_guest_clock(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
-    """Whether times that a tool took in a pair are seconds of the host. A pair counts instructions, so its clock runs
-    slower on a busy host. Rates follow the host's clock, and so do the means that take the place of such times.
+    """Whether times that a tool took inside the system under test are seconds of the host. A pair counts instructions,
+    so its clock runs slower on a busy host. Rates follow the host's clock, as do means that took the place of times.
     """
-    if criteria.is_timed_inside and figures.guest_drift_pct is not None:
-        has_drifted = figures.guest_drift_pct > GUEST_DRIFT_PCT
-        detail = "all times are means of a second: the tool times operations by the clock of the pair"
-        yield check_at_most(
-            CheckId.GUEST_CLOCK,
-            figures.guest_drift_pct,
-            GUEST_DRIFT_PCT,
-            "%",
-            Weight.NOTE,
-            PAIRS_SOURCE,
-            detail if has_drifted else "",
-        )
+    if figures.tool_drift_pct is not None:
+        drift_pct, weight, detail = figures.tool_drift_pct, Weight.NOTE, "all times are means of a second, by this host"
+    elif criteria.is_timed_inside and figures.guest_drift_pct is not None:
+        drift_pct, weight = figures.guest_drift_pct, Weight.INVALID
+        detail = "the tool times operations by the clock of the pair"
+    else:
+        return
+    yield check_at_most(CheckId.GUEST_CLOCK, drift_pct, GUEST_DRIFT_PCT, "%", weight, PAIRS_SOURCE, detail)
 
 
 def _machine(figures: IterationFigures) -> Iterator[Check]:

@@ -242,9 +242,9 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "Use drivers in one network, or a shorter route between them.",
     ),
     CheckId.GUEST_CLOCK: Remedy(
-        "Drift of the pair's clock against the host's within the window. A tool in the pair times operations by it. "
-        "Above the limit, its times are not used: means by the host's clock take their place, one for each second. "
-        "Rates are right in any case. Limit: 1 %.",
+        "Drift of the clock inside the system against the host's. A tool there times operations by it. Above the "
+        "limit, means by the host's clock take the place of its times, one for each second, and this is a note. If "
+        "only the pair noticed the drift, the run is invalid. Rates are right in any case. Limit: 1 %.",
         "A busy host: the clock of a pair counts instructions, and runs slower when QEMU gets too little CPU. A "
         "failover adds its outage.",
         "Do not use percentiles of this run. For those, run on a host with at least two free cores, or use a tool that "

@@ -233,6 +233,8 @@ class IterationFigures:
     """The same where the system is not known as a whole: parts of it may be among the others. None where it is."""
     guest_drift_pct: float | None = None
     """Drift of a pair's clock against the host's, in percent of the time; None where it was not read twice."""
+    tool_drift_pct: float | None = None
+    """Drift of a tool's clock where all times are means by the host's clock for that; None where they are its own."""
     is_disclosed: bool = True
     """Whether it is known how the driver did: published tables do not say."""
     has_printed_errors: bool = False

@@ -103,6 +103,7 @@ def derive_figures(records: IterationRecords) -> IterationFigures:
         longest_gap_s=totals.longest_gap_s,
         clock_bound_s=None if records.start is None else records.start.clock_bound_s,
         driver_cpu=totals.cpu.threads,
+        tool_drift_pct=totals.clock_drift_pct,
         pauses=totals.pauses.count,
         pause_drawn_s=totals.pauses.drawn_s,
         pause_actual_s=totals.pauses.actual_s,

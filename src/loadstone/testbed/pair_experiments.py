@@ -1,5 +1,6 @@
 """Experiments on a pair of this host, each on a machine of its own: what a timer in it costs, what a secondary that
-gets a share of a processor does to it, what a longer channel and other pairs do, and what reads of its disk cost.
+gets a share of a processor does to it, what a longer or slower channel and other pairs do, and what reads of its disk
+cost.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from loadstone.host.http import get
@@ -22,6 +24,7 @@ from loadstone.platforms.pair.experiments import (
     ClientWindow,
     CountLoad,
     DelayCost,
+    LinkLoad,
     ReadsCost,
     ReadsReading,
     SharePhase,
@@ -32,6 +35,7 @@ from loadstone.platforms.pair.experiments import (
     explain_unmeasured,
     summarize_count,
     summarize_delay,
+    summarize_link,
     summarize_phase,
 )
 from loadstone.platforms.pair.fitness import (
@@ -53,7 +57,7 @@ from loadstone.tools.kind import ToolTask
 from loadstone.tools.registry import find_tool
 
 SETTLING_S = 2.0
-"""Before a timer's log counts: the program's start is in the log too."""
+"""Before anything counts: the start of programs is in the log too, and a new secondary catches up."""
 REPORT_TIMEOUT_S = 60.0
 """Longest wait for a report of the pair, which comes each second."""
 REPORT_POLL_INTERVAL_S = 0.02
@@ -62,6 +66,8 @@ SHARE_PERIOD_S = 0.1
 """In each of these the secondary's machine runs for its share, and stands still for the rest."""
 ECHO_MESSAGE = bytes(range(64))
 """Request of a client whose connection stays open; the answer is the same."""
+LONG_MESSAGE = Random(0).randbytes(4096)
+"""The same, to fill a link: it cannot be compressed."""
 ClientRequest = Callable[[], Awaitable[object]]
 """Sends a request of a client and waits for its answer. Raises OSError, EOFError and ValueError."""
 Client = tuple[PairMachine, ClientRequest]
@@ -198,8 +204,22 @@ async def measure_round_trips(
     return costs
 
 
+async def measure_links(logs: Path, links_mbits: Sequence[float], seconds: float, memory_mib: int) -> list[LinkLoad]:
+    """Measures a pair under one client of long messages for each speed of the link between both sides in Mbit/s, 0
+    without a limit. Raises PlatformError and ServiceError.
+    """
+    loads = []
+    for link_mbits in links_mbits:
+        async with _start_pair(logs, memory_mib, link_mbits=link_mbits) as machine:
+            endpoint = await _serve(machine, "echo", "echo")
+            async with _open_echo(endpoint, LONG_MESSAGE) as request:
+                (window,) = await _measure_clients([(machine, request)], seconds)
+            loads.append(summarize_link(link_mbits, window))
+    return loads
+
+
 @asynccontextmanager
-async def _open_echo(endpoint: Endpoint) -> AsyncIterator[ClientRequest]:
+async def _open_echo(endpoint: Endpoint, message: bytes = ECHO_MESSAGE) -> AsyncIterator[ClientRequest]:
     """Connects a client to the echo role; its requests share the connection."""
     try:
         reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
@@ -207,9 +227,9 @@ async def _open_echo(endpoint: Endpoint) -> AsyncIterator[ClientRequest]:
         raise PlatformError(f"The machine at {endpoint} did not accept a connection: {error}") from None
 
     async def request() -> None:
-        writer.write(ECHO_MESSAGE)
+        writer.write(message)
         async with asyncio.timeout(EXPERIMENT_ANSWER_TIMEOUT_S):
-            if await reader.readexactly(len(ECHO_MESSAGE)) != ECHO_MESSAGE:
+            if await reader.readexactly(len(message)) != message:
                 raise ValueError("the answer differs from the request")
 
     try:
@@ -256,6 +276,7 @@ async def _measure_clients(clients: Sequence[Client], seconds: float) -> list[Cl
     """
     for machine, _ in clients:
         await machine.protect()
+    await asyncio.sleep(SETTLING_S)
     first_reports = await asyncio.gather(*(_wait_report(machine.serving) for machine, _ in clients))
     windows = [
         asyncio.create_task(_measure_client(client, seconds, first_report))

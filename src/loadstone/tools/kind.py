@@ -95,15 +95,28 @@ class Amount:
         )
 
 
-CLOCK_DRIFT = 0.01
-"""Largest share by which a clock may run slower or faster than this host's where its times are used."""
+MOST_DRIFT_PCT = 1.0
+"""Largest drift of a clock against this host's where its times are used."""
 
 
-def trust_times(amount: Amount, clock_s: float, host_s: float) -> Amount | None:
-    """Returns what a tool timed by another clock; None where that clock drifted, so that only means are known: those of
-    the intervals, by this host's clock. `clock_s` and `host_s`: the same span by both.
-    """
-    return amount if abs(clock_s - host_s) <= CLOCK_DRIFT * host_s else None
+@dataclass(frozen=True)
+class ClockSpan:
+    """A span of time by this host's clock and by the one that a tool times operations by."""
+
+    end_s: float
+    """Of this host."""
+    host_s: float
+    tool_s: float
+
+    def convert(self, tool_s: float) -> float:
+        """Seconds of this host in so many of the tool."""
+        return tool_s * self.host_s / self.tool_s
+
+    @property
+    def drift_pct(self) -> float | None:
+        """Drift of the tool's clock in percent of the time; None where it is small enough to use its times."""
+        drift_pct = 100 * abs(self.tool_s - self.host_s) / self.host_s
+        return drift_pct if drift_pct > MOST_DRIFT_PCT else None
 
 
 def sum_amounts(amounts: Iterable[Amount]) -> Amount:
@@ -159,6 +172,8 @@ class ToolFigures:
     pauses: Amount = field(default_factory=Amount)
     """Pauses of the users that ended in the steady state."""
     endings: Sequence[ToolEnding] = ()
+    clock_drift_pct: float | None = None
+    """Drift of the tool's clock where that is too large to use its times: all are means by this host's clock."""
 
     @property
     def total(self) -> Amount:

@@ -6,7 +6,7 @@ import pytest
 
 from loadstone.judge.verdict import judge_iteration
 from loadstone.model.figures import IterationFigures
-from loadstone.model.records.check import DRIVER_CHECKS, CheckId, Outcome
+from loadstone.model.records.check import DRIVER_CHECKS, CheckId, Outcome, Weight
 from loadstone.model.records.verdict import Verdict
 from tests.records import iteration, operation, small_criteria
 
@@ -46,20 +46,33 @@ def test_other_load_on_the_host_makes_a_tools_run_invalid_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_timed_inside", "drift_pct", "is_said"),
-    [(True, 0.9, False), (True, 1.1, True), (True, None, False), (False, 50.0, False)],
+    ("is_timed_inside", "drift_pct", "verdict"),
+    [
+        (True, 0.9, Verdict.PASS),
+        (True, 1.1, Verdict.INVALID),
+        (True, None, Verdict.PASS),
+        (False, 50.0, Verdict.PASS),
+    ],
 )
-def test_it_is_said_where_times_by_a_pairs_clock_are_replaced_since_that_clock_drifts(
-    is_timed_inside: bool, drift_pct: float | None, is_said: bool
+def test_times_that_a_tool_took_by_a_pairs_clock_are_refused_where_that_clock_drifts(
+    is_timed_inside: bool, drift_pct: float | None, verdict: Verdict
 ) -> None:
     figures = replace(measured(1000, TOOL.steady_s), guest_drift_pct=drift_pct)
     judged = judge_iteration(replace(TOOL, is_timed_inside=is_timed_inside), figures)
-    assert judged.verdict is Verdict.PASS
+    assert judged.verdict is verdict
     drifts = [check for check in judged.checks if check.id is CheckId.GUEST_CLOCK]
     assert [(check.figure, check.limit, check.source) for check in drifts] == (
         [(drift_pct, 1.0, "our own, docs/explain/pairs.md")] if is_timed_inside and drift_pct is not None else []
     )
-    assert [bool(check.detail) for check in drifts if check.outcome is Outcome.BROKEN] == [True] * is_said
+
+
+def test_means_that_took_the_place_of_times_are_said_and_are_valid() -> None:
+    figures = replace(measured(1000, TOOL.steady_s), guest_drift_pct=88.0, tool_drift_pct=70.0)
+    judged = judge_iteration(replace(TOOL, is_timed_inside=True), figures)
+    assert judged.verdict is Verdict.PASS
+    (drift,) = [check for check in judged.checks if check.id is CheckId.GUEST_CLOCK]
+    assert (drift.figure, drift.weight, drift.outcome) == (70.0, Weight.NOTE, Outcome.BROKEN)
+    assert drift.detail == "all times are means of a second, by this host"
 
 
 def test_a_tool_that_counts_is_whole_after_its_operations_however_long_they_took() -> None:

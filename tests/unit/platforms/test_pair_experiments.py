@@ -15,6 +15,7 @@ from loadstone.platforms.pair.experiments import (
     explain_unmeasured,
     summarize_count,
     summarize_delay,
+    summarize_link,
     summarize_phase,
 )
 
@@ -52,8 +53,8 @@ HELD = {"p50": 1.5, "p99": 20.0}
 
 def report(second: int, **figures: Any) -> dict[str, Any]:
     """A report of the agent, so many seconds after the first."""
-    plain = {"lag_ms": 1.0, "slowed_pct": 0, "log_bytes": 1000 * second, "round_trip_ms": 0.5, "held_ms": HELD}
-    return {"heard_unix_s": 100.0 + second, **plain, **figures}
+    counted = {"heard_unix_s": 100.0 + second, "log_bytes": 1000 * second, "wire_bytes": 0}
+    return {**counted, "lag_ms": 1.0, "slowed_pct": 0, "round_trip_ms": 0.5, "held_ms": HELD, **figures}
 
 
 def window(latencies_s: list[float], *reports: dict[str, Any]) -> ClientWindow:
@@ -99,6 +100,17 @@ def test_a_longer_channel_has_the_round_trip_that_was_measured_and_not_the_one_a
 def test_a_channel_without_a_measured_round_trip_is_no_measurement() -> None:
     with pytest.raises(PlatformError, match=r"`0.5 ms` has no measured round trip"):
         summarize_delay(0.5, window([0.1], report(1, round_trip_ms=None)))
+
+
+def test_a_link_is_used_by_what_was_sent_and_not_by_the_log_before_compression() -> None:
+    last = report(4, log_bytes=2_000_000, wire_bytes=500_000, lag_ms=70.0, slowed_pct=30)
+    load = summarize_link(1.25, window([0.004, 0.002, 0.008], last))
+    assert (load.log_mbit_per_s, load.wire_mbit_per_s, load.used_pct) == pytest.approx((4.0, 1.0, 80.0))
+    assert (load.answers_per_s, load.median_ms, load.lag_ms, load.slowed_pct) == (1.5, 4.0, 70.0, 30.0)
+    unlimited = summarize_link(0.0, window([0.004], last))
+    assert (unlimited.link_mbit_per_s, unlimited.used_pct) == (None, None)
+    with pytest.raises(PlatformError, match=r"`1\.25 Mbit/s` has no answers"):
+        summarize_link(1.25, window([], last))
 
 
 def test_pairs_at_once_have_the_sum_of_their_answers_and_the_worst_lag() -> None:

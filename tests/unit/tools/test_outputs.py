@@ -103,6 +103,7 @@ def test_fios_times_follow_its_own_clock_and_are_means_of_this_hosts_where_it_dr
     right_s = 8.01 / 7.86
     same, slow = (fio.KIND.figures(task("randread 2k"), fio_output(slower)) for slower in (right_s, 3.0))
     assert len(same.total.times_us) > len(slow.intervals)
+    assert (same.clock_drift_pct, slow.clock_drift_pct) == (None, pytest.approx(100 * (3 - right_s) / 3))
     # Two threads always wait for a request, so their means follow from the count (Little's law).
     assert slow.total.total_s == pytest.approx(2 * slow.steady_s, rel=1e-3)
     assert len(slow.total.times_us) <= len(slow.intervals)
@@ -189,6 +190,7 @@ def test_the_java_kernels_times_are_means_of_this_hosts_where_its_clock_drifted(
     same, slow = (warehouses.KIND.figures(task("operation"), printed(text, every_s=every_s)) for every_s in (1.0, 4.0))
     assert slow.total.count == pytest.approx(same.total.count, rel=0.01)
     assert (slow.steady_s, slow.total.total_s) == (24.0, pytest.approx(2 * 24.0))
+    assert (same.clock_drift_pct, slow.clock_drift_pct) == (None, 75.0)
 
 
 def test_a_compilation_takes_the_time_between_its_lines() -> None:

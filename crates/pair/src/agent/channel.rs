@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use socket2::Socket;
 
-use super::delay::delay_both_ways;
 use super::disk::Mark;
 use super::places::{self, Bounded, Places, GREETING};
 use super::report::report;
 use super::sealed::Seals;
+use super::slowing::{SlowedLink, Slowing};
 use super::threads::{lock, spawn};
 use super::transmission;
 
@@ -244,10 +244,11 @@ fn welcome(tcp: TcpStream, identity: &Identity) -> Result<Greeting> {
     Ok((stream, name, generation, is_log))
 }
 
-/// Connects to the other agent, twice; everything takes `delay` longer in each direction from then on.
-pub fn connect(address: SocketAddr, identity: &Identity, delay: Duration) -> Result<Channel> {
+/// Connects to the other agent, twice; both connections share a slowed link from then on.
+pub fn connect(address: SocketAddr, identity: &Identity, slowing: Slowing) -> Result<Channel> {
     ensure!(is_sealed_or_local(address, identity), "{}", unsealed(address));
     let (mut streams, mut peer, mut theirs) = (Vec::new(), String::new(), 0);
+    let link = SlowedLink::new(slowing);
     for is_log in [false, true] {
         let tcp =
             TcpStream::connect_timeout(&address, HELLO).with_context(|| format!("no agent answers at {address}"))?;
@@ -256,7 +257,7 @@ pub fn connect(address: SocketAddr, identity: &Identity, delay: Duration) -> Res
         let mut stream = prepare(tcp, identity.seals.as_ref(), seal)?;
         say_hello(&mut stream, identity, is_log)?;
         (peer, theirs, _) = hear_hello(&stream, identity, until)?;
-        streams.push(if delay.is_zero() { stream } else { delay_both_ways(stream, delay)? });
+        streams.push(link.carry(stream)?);
     }
     let log = streams.pop();
     finish(streams.pop(), log, peer, theirs)

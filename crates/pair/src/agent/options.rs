@@ -1,6 +1,7 @@
 //! How an agent is started: its command line.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use clap::Args;
 use super::disk::Reads;
 use super::network::read_mac;
 use super::sealed::Papers;
+use super::slowing::Slowing;
 use crate::store::{shared_key, Store};
 use crate::witness::Witness;
 
@@ -63,6 +65,9 @@ pub struct Options {
     /// Microseconds added to each direction of the channel to the agent that it follows, for experiments
     #[arg(long, default_value_t = 0, requires = "follow")]
     pub delay_us: u64,
+    /// Bytes per second of each direction of that channel, for experiments. Default: as fast as it is
+    #[arg(long, requires = "follow")]
+    pub link_bytes_per_s: Option<NonZeroU64>,
     /// Wait for a secondary at this address; a free port where it has none
     #[arg(long, default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
@@ -84,6 +89,12 @@ pub struct Options {
 }
 
 impl Options {
+    /// What the channel to the agent that it follows is slowed by.
+    pub fn slowing(&self) -> Slowing {
+        let bytes_per_s = self.link_bytes_per_s.map(NonZeroU64::get);
+        Slowing { delay: Duration::from_micros(self.delay_us), bytes_per_s }
+    }
+
     /// Silence after which the other side is suspected.
     pub fn patience(&self) -> Duration {
         Duration::from_millis(self.patience_ms)

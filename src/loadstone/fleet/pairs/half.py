@@ -171,6 +171,7 @@ class HostedHalf:
             settings.cold,
             lease_s=settings.lease_s,
             round_trip_ms=settings.round_trip_ms,
+            link_mbits=settings.link_mbits,
         )
         return HalfFacts(
             folder=str(self.folder),

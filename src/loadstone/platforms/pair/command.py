@@ -6,6 +6,7 @@ replayed is left out: no serial port is written to, no random numbers come from 
 timer.
 """
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,6 +31,7 @@ CARD = "line"
 CARD_MAC = "52:54:00:00:00:00"
 """Hardware address that the card starts with. The machine sets its own, so that a saved state has none of a machine."""
 MICROSECONDS_EACH_WAY = 500
+BYTES_PER_MBIT = 125_000
 """Of each millisecond of a round trip."""
 
 
@@ -139,6 +141,8 @@ class PairLayout:
     """Seconds that it lives on without a keeper."""
     round_trip_ms: float = 0.0
     """Added to the round trip between both sides."""
+    link_mbits: float = 0.0
+    """Speed of the link between both sides; 0 without a limit."""
 
     @property
     def is_restorable(self) -> bool:
@@ -198,7 +202,10 @@ def build_agent_command(program: str, layout: PairLayout, files: SideFiles, tap:
     if follow is None:
         return argv
     delay_us = round(MICROSECONDS_EACH_WAY * layout.round_trip_ms)
-    return [*argv, "--follow", follow, *(["--delay-us", str(delay_us)] if delay_us else [])]
+    bytes_per_s = math.ceil(layout.link_mbits * BYTES_PER_MBIT)
+    delaying = ["--delay-us", str(delay_us)] if delay_us else []
+    limiting = ["--link-bytes-per-s", str(bytes_per_s)] if bytes_per_s else []
+    return [*argv, "--follow", follow, *delaying, *limiting]
 
 
 def list_control_options(layout: PairLayout, files: SideFiles) -> list[str]:

@@ -18,6 +18,7 @@ MOST_CYLINDERS = 16383
 by ATA/ATAPI-6, as of every larger one."""
 LEASE_UNIT_S = 60
 MOST_ROUND_TRIP_MS = 100
+MOST_LINK_MBITS = 100_000
 """Longest round trip that is added: agents suspect each other after 500 ms of silence."""
 MOST_LEASE_MIN = 365 * 24 * 60
 REQUESTS = 16
@@ -61,6 +62,10 @@ class PairSettings(RestorableSettings):
     round_trip_ms: Annotated[float, Field(ge=0, le=MOST_ROUND_TRIP_MS)] = Field(
         default=0, description="milliseconds added to the round trip between both sides, to measure what distance costs"
     )
+    link_mbits: Annotated[float, Field(ge=0, le=MOST_LINK_MBITS)] = Field(
+        default=0,
+        description="speed of the link between both sides in Mbit/s, to measure what a full one costs; 0: unlimited",
+    )
 
     @property
     def lease_s(self) -> int:
@@ -74,8 +79,9 @@ def describe_idle_settings(has_disk: bool, settings: PairSettings) -> str:
         return "A shared disk requires a size, such as `disk=64`."
     if settings.reads is Reads.SECONDARY and settings.disks is not Disks.SHARED:
         return "`reads` requires `disks=shared`: a secondary with its own disk always reads it itself."
-    if settings.round_trip_ms and not settings.protected:
-        return "`round_trip_ms` requires a secondary. Remove `protected=false`."
+    for name in ("round_trip_ms", "link_mbits"):
+        if getattr(settings, name) and not settings.protected:
+            return f"`{name}` requires a secondary. Remove `protected=false`."
     return ""
 
 

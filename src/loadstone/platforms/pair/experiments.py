@@ -1,5 +1,5 @@
 """What experiments on pairs measured, and what follows from it: the log of a timer, a secondary that is slowed, a
-channel that takes longer, several pairs on a host, and reads of a disk. Pure.
+channel that takes longer, a full link, several pairs on a host, and reads of a disk. Pure.
 """
 
 import math
@@ -119,10 +119,19 @@ class ClientWindow:
 
     @property
     def log_mbit_per_s(self) -> float:
-        """Log from the report before the window to the last report, before compression."""
+        """Log before compression."""
+        return self._mbit_per_s("log_bytes")
+
+    @property
+    def wire_mbit_per_s(self) -> float:
+        """Log as it was sent to the secondary."""
+        return self._mbit_per_s("wire_bytes")
+
+    def _mbit_per_s(self, counter: str) -> float:
+        """Growth from the report before the window to the last report."""
         first, last = self.first_report, self.reports[-1]
-        log_bytes = int(last["log_bytes"]) - int(first["log_bytes"])
-        return 8 * log_bytes / (float(last["heard_unix_s"]) - float(first["heard_unix_s"])) / BITS_PER_MBIT
+        grown = int(last[counter]) - int(first[counter])
+        return 8 * grown / (float(last["heard_unix_s"]) - float(first["heard_unix_s"])) / BITS_PER_MBIT
 
     def require_figures(self, title: str) -> None:
         """Raises PlatformError where there is no answer or no report, or the pair was not protected all the time."""
@@ -209,6 +218,54 @@ def summarize_delay(added_ms: float, window: ClientWindow) -> DelayCost:
         held_ms=held_times_ms["p50"],
         held_p99_ms=held_times_ms["p99"],
         log_mbit_per_s=window.log_mbit_per_s,
+    )
+
+
+@dataclass(frozen=True)
+class LinkLoad:
+    """A pair under one client while the link between both sides has a limited speed."""
+
+    link_mbit_per_s: float | None
+    """Speed of the link in each direction; None without a limit."""
+    wire_mbit_per_s: float
+    """Log on the link, after compression."""
+    log_mbit_per_s: float
+    """Before compression."""
+    answers_per_s: float
+    median_ms: float
+    """Of the client's response times."""
+    p99_ms: float | None
+    """None with too few of them."""
+    lag_ms: float
+    """Largest of the reports of one second."""
+    slowed_pct: float
+    """Mean of them: share of its time for which the primary waits for its secondary."""
+
+    @property
+    def used_pct(self) -> float | None:
+        """Share of the link that the log takes; None without a limit."""
+        return 100 * self.wire_mbit_per_s / self.link_mbit_per_s if self.link_mbit_per_s else None
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """All fields, and the used share."""
+        return {**asdict(self), "used_pct": self.used_pct}
+
+
+def summarize_link(link_mbits: float, window: ClientWindow) -> LinkLoad:
+    """Returns the figures of a link of some speed in Mbit/s, 0 without a limit. Raises PlatformError where there is no
+    answer or no report.
+    """
+    window.require_figures(f"{link_mbits:g} Mbit/s" if link_mbits else "no limit")
+    return LinkLoad(
+        link_mbit_per_s=link_mbits or None,
+        wire_mbit_per_s=window.wire_mbit_per_s,
+        log_mbit_per_s=window.log_mbit_per_s,
+        answers_per_s=window.answers_per_s,
+        median_ms=window.median_ms,
+        p99_ms=window.p99_ms,
+        lag_ms=window.lag_ms,
+        slowed_pct=window.slowed_pct,
     )
 
 

@@ -168,4 +168,5 @@ def build_pair_layout(context: MachineContext, guest: Layout) -> PairLayout:
         is_protected=settings.protected,
         lease_s=settings.lease_s,
         round_trip_ms=settings.round_trip_ms,
+        link_mbits=settings.link_mbits,
     )

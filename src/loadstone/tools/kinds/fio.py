@@ -19,6 +19,7 @@ from typing import Any
 from loadstone.model.reading import Section
 from loadstone.tools.kind import (
     Amount,
+    ClockSpan,
     ToolFigures,
     ToolInterval,
     ToolKind,
@@ -26,7 +27,6 @@ from loadstone.tools.kind import (
     ToolOutput,
     ToolOutputError,
     ToolTask,
-    trust_times,
 )
 from loadstone.tools.served import CLIENT_NEEDS, connect, read_served
 
@@ -68,27 +68,15 @@ class FioReport:
         return cls(str(document["fio version"]), int(job["error"]), counted["runtime"] / 1000, amount)
 
 
-@dataclass(frozen=True)
-class ClockSpan:
-    """The time from fio's start to its end."""
-
-    end_s: float
-    """Of this host."""
-    host_s: float
-    machine_s: float
-
-    @classmethod
-    def read(cls, lines: Sequence[ToolLine]) -> "ClockSpan":
-        """Reads the lines with the machine's clock. Raises ToolOutputError where they are missing."""
-        marks = [(line.at_s, float(line.text.split()[1])) for line in lines if line.text.startswith(f"{UPTIME} ")]
-        if len(marks) != 2 or marks[1][1] <= marks[0][1]:
-            raise ToolOutputError(f"{len(marks)} lines with the machine's clock")
-        (begin_s, began_s), (end_s, ended_s) = marks
-        return cls(end_s, end_s - begin_s, ended_s - began_s)
-
-    def convert(self, machine_s: float) -> float:
-        """Seconds of this host in so many of the machine."""
-        return machine_s * self.host_s / self.machine_s
+def read_span(lines: Sequence[ToolLine]) -> ClockSpan:
+    """Reads the time from fio's start to its end from the lines with the machine's clock. Raises ToolOutputError where
+    they are missing.
+    """
+    marks = [(line.at_s, float(line.text.split()[1])) for line in lines if line.text.startswith(f"{UPTIME} ")]
+    if len(marks) != 2 or marks[1][1] <= marks[0][1]:
+        raise ToolOutputError(f"{len(marks)} lines with the machine's clock")
+    (begin_s, began_s), (end_s, ended_s) = marks
+    return ClockSpan(end_s, end_s - begin_s, ended_s - began_s)
 
 
 def build_request(task: ToolTask) -> str:
@@ -104,12 +92,13 @@ def read_figures(task: ToolTask, output: ToolOutput) -> ToolFigures:
         raise ToolOutputError(f"fio reports error {report.error}")
     if not report.amount.count:
         raise ToolOutputError("no request ended after the ramp")
-    clock = ClockSpan.read(served.lines)
+    clock = read_span(served.lines)
     steady_s = clock.convert(report.runtime_s)
     begin_s = clock.end_s - steady_s
     intervals = _share_out(task, report.amount, _rates(served.lines, begin_s, clock.end_s), steady_s)
-    measured = trust_times(report.amount, clock.machine_s, clock.host_s)
-    return ToolFigures(report.version, steady_s, list(intervals), begin_s, measured)
+    drift_pct = clock.drift_pct
+    measured = report.amount if drift_pct is None else None
+    return ToolFigures(report.version, steady_s, list(intervals), begin_s, measured, clock_drift_pct=drift_pct)
 
 
 def _document(output: ToolOutput) -> Mapping[str, Any]:

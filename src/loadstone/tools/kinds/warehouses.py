@@ -10,13 +10,13 @@ from itertools import pairwise
 from loadstone.model.reading import Section
 from loadstone.tools.kind import (
     Amount,
+    ClockSpan,
     ToolFigures,
     ToolInterval,
     ToolKind,
     ToolOutput,
     ToolOutputError,
     ToolTask,
-    trust_times,
 )
 from loadstone.tools.served import CLIENT_NEEDS, connect, read_served
 
@@ -43,8 +43,9 @@ def read_figures(task: ToolTask, output: ToolOutput) -> ToolFigures:
         amount = Amount.estimate(count, 0, task.clients * (to_s - from_s) / count if count else 0.0)
         intervals.append(ToolInterval(from_s - begin_s, to_s - begin_s, amount))
     version = f"Java kernel on {task.clients} warehouses"
-    measured = trust_times(_measured(printed), float(len(intervals)), end_s - begin_s)
-    return ToolFigures(version, end_s - begin_s, intervals, begin_s, measured)
+    drift_pct = ClockSpan(end_s, end_s - begin_s, float(len(intervals))).drift_pct
+    measured = _measured(printed) if drift_pct is None else None
+    return ToolFigures(version, end_s - begin_s, intervals, begin_s, measured, clock_drift_pct=drift_pct)
 
 
 def _measured(printed: ToolOutput) -> Amount:

@@ -12,7 +12,7 @@ fn identity(name: &str, generation: u64, seals: Option<Seals>) -> Identity {
 fn both(there: Identity, here: Identity) -> (Result<Channel>, Result<Channel>) {
     let (listener, address) = listen((NOWHERE, 0).into(), &there).expect("a port");
     let there = std::thread::spawn(move || accept(&listener, &there, || true));
-    let here = connect(address, &here, Duration::ZERO);
+    let here = connect(address, &here, Slowing::default());
     if here.is_err() {
         return (here, Err(anyhow::anyhow!("still waits")));
     }
@@ -71,10 +71,10 @@ fn a_stranger_without_the_key_hears_nothing_and_is_turned_away() {
     let mut heard = [0; 1];
     assert!(!matches!(silent.read(&mut heard), Ok(1..)), "the key is told to whoever connects");
     for key in ["", "l", "kk"] {
-        assert!(connect(address, &Identity { key: key.to_owned(), ..identity("mallory", 2, None) }, Duration::ZERO)
+        assert!(connect(address, &Identity { key: key.to_owned(), ..identity("mallory", 2, None) }, Slowing::default())
             .is_err());
     }
-    let here = connect(address, &identity("b", 2, None), Duration::ZERO);
+    let here = connect(address, &identity("b", 2, None), Slowing::default());
     come_through(here, there.join().expect("no panic"));
 }
 
@@ -93,7 +93,7 @@ fn strangers_in_all_places_hold_up_nobody() {
             stream
         };
         let _held: Vec<_> = (0..places::MOST + 16).map(stranger).collect();
-        let here = connect(address, &identity("b", 2, b), Duration::ZERO);
+        let here = connect(address, &identity("b", 2, b), Slowing::default());
         come_through(here, there.join().expect("no panic"));
     }
 }
@@ -119,9 +119,9 @@ fn what_is_no_agent_is_refused_and_nothing_leaves_the_host_unsealed() {
         let (mut stream, _) = listener.accept().expect("a connection");
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     });
-    assert!(connect(address, &identity("b", 0, None), Duration::ZERO).is_err());
+    assert!(connect(address, &identity("b", 0, None), Slowing::default()).is_err());
     let away: SocketAddr = "192.0.2.1:9".parse().expect("an address");
-    let refused = connect(away, &identity("b", 0, None), Duration::ZERO).err().expect("an error").to_string();
+    let refused = connect(away, &identity("b", 0, None), Slowing::default()).err().expect("an error").to_string();
     assert!(refused.contains("unsealed"), "{refused}");
     assert!(listen(away, &identity("a", 0, None)).is_err());
     let (_held, address) = listen((NOWHERE, 0).into(), &identity("a", 0, None)).expect("a port");

@@ -114,7 +114,7 @@ impl Agent {
     /// Becomes the secondary of the agent that the options name.
     fn follow(&mut self) -> Result<()> {
         let Some(address) = self.options.follow else { return Ok(()) };
-        let channel = connect(address, &self.identity(), Duration::from_micros(self.options.delay_us))?;
+        let channel = connect(address, &self.identity(), self.options.slowing())?;
         let Message::Base { position, frames, is_snapshot } = channel.control.receive()? else {
             bail!("the primary did not say from where it records");
         };
