@@ -21,7 +21,7 @@ from loadstone.model.records.result import PhaseLengths
 from loadstone.run.driver import DRIVER_LONGEST_LINE
 from loadstone.run.tool_events import ToolJob, build_events, build_start, compute_lead_s
 from loadstone.store.documents import read_raw
-from loadstone.store.figures import STEADY_PHASE
+from loadstone.store.figures import DRIFT_PCT, STEADY_PHASE, TOOL_CLOCK
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import PLAN
 from loadstone.tools.kind import ToolFigures, ToolLine, ToolOutput
@@ -70,7 +70,7 @@ class ToolDriving:
             figures = await self._concluded(reading)
         finally:
             reading.cancel()
-        self._note_phases(figures)
+        self._note_clocks(figures)
         for event in build_events(self.job, figures):
             yield _with_line(event)
 
@@ -101,12 +101,16 @@ class ToolDriving:
                 lines.append(ToolLine(time.monotonic() - start_s, line.decode(errors="replace")))
         return ToolOutput(lines)
 
-    def _note_phases(self, figures: ToolFigures) -> None:
-        """Writes the phases as they were into the plan, since a tool keeps its own time."""
+    def _note_clocks(self, figures: ToolFigures) -> None:
+        """Writes the phases as they were into the plan, since a tool keeps its own time. Writes the drift of its clock
+        where that is too large.
+        """
         folder = RunFolder(self.job.task.folder)
         phases = PhaseLengths(0.0, compute_lead_s(self.job, figures), figures.steady_s, 0.0)
         written = PHASE_LENGTHS.dump_python(phases, mode="json", by_alias=True)
         folder.write(PLAN, {**read_raw(folder.path / PLAN), "phases": written})
+        if figures.clock_drift_pct is not None:
+            folder.write(TOOL_CLOCK, {DRIFT_PCT: figures.clock_drift_pct})
 
     async def _concluded(self, reading: "asyncio.Task[ToolOutput]") -> ToolFigures:
         """Waits for the tool's end; returns its figures. Raises DriverError."""

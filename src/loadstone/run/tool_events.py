@@ -142,7 +142,6 @@ def _totals(job: ToolJob, figures: ToolFigures) -> Totals:
         pauses=PauseCounts(pauses.count, pauses.total_s, pauses.total_s),
         pause=encode_times(pauses.times_us, pauses.total_s),
         connections=NO_CONNECTIONS,
-        clock_drift_pct=figures.clock_drift_pct,
     )
 
 

@@ -31,6 +31,8 @@ FIGURES = "figures.json"
 """Of an iteration: what was judged, computed from its records, or imported where there are none."""
 AUDIT = "audit.json"
 """Of an iteration: what the server said that it holds."""
+TOOL_CLOCK, DRIFT_PCT = "tool-clock.json", "drift_pct"
+"""Of an iteration: the drift of a tool's clock, where means took the place of its times for that."""
 STEADY_PHASE = "steady"
 """Phase of the intervals that are measured."""
 SHORTEST_SECOND_S = 0.5
@@ -81,6 +83,7 @@ def compute_figures(folder: Path, iteration: Iteration) -> IterationFigures:
         foreign_cpu_pct=_share_of_host(iteration, lambda sample: sample.foreign_cores),
         unattributed_cpu_pct=_share_of_host(iteration, lambda sample: sample.unattributed_cores),
         guest_drift_pct=compute_guest_drift_pct(iteration.steady_samples),
+        tool_drift_pct=_read_tool_drift_pct(folder / TOOL_CLOCK),
         audit=_audit(folder / AUDIT, records.ledger),
     )
 
@@ -103,7 +106,6 @@ def derive_figures(records: IterationRecords) -> IterationFigures:
         longest_gap_s=totals.longest_gap_s,
         clock_bound_s=None if records.start is None else records.start.clock_bound_s,
         driver_cpu=totals.cpu.threads,
-        tool_drift_pct=totals.clock_drift_pct,
         pauses=totals.pauses.count,
         pause_drawn_s=totals.pauses.drawn_s,
         pause_actual_s=totals.pauses.actual_s,
@@ -185,6 +187,15 @@ def _slowest(record: Slowest) -> SlowestOperation:
 def _file(record: FileRecord) -> FileFigures:
     counts = record.path, record.requests, record.not_modified, record.bytes
     return FileFigures(*counts, record.sum_s / record.requests, _slowest(record.slowest))
+
+
+def _read_tool_drift_pct(file: Path) -> float | None:
+    if not file.is_file():
+        return None
+    try:
+        return float(read_raw(file)[DRIFT_PCT])
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{file} is not valid: {type(error).__name__} {error}.") from None
 
 
 def _audit(file: Path, ledger: Sequence[Ledger]) -> Audit | None:

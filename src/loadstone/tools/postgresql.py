@@ -110,8 +110,8 @@ def build_pgbench(task: ToolTask, options: Sequence[str], script: str = "") -> l
         *("--no-vacuum", f"--client={task.clients}", f"--jobs={min(task.clients, task.threads)}"),
         *(f"--time={seconds + CONNECT_TIMEOUT_S}", "--log", f"--log-prefix={log}"),
     ]
-    words = [*list_server_options(task), *common, *options, PG_DATABASE]
-    return ["sh", "-c", PLAY + script, "pgbench", log, str(seconds), *words]
+    arguments = [*list_server_options(task), *common, *options, PG_DATABASE]
+    return ["sh", "-c", PLAY + script, "pgbench", log, str(seconds), *arguments]
 
 
 def count_seconds(task: ToolTask, played: Played, executions: Iterable[Execution]) -> int:

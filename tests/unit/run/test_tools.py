@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.model.errors import DriverError, ServiceError, UsageError
+from loadstone.model.errors import DriverError, ServiceError, StoreError, UsageError
+from loadstone.model.figures import NOT_MEASURED
 from loadstone.model.load import Arrivals, Population
 from loadstone.model.profile import PROFILES
 from loadstone.model.reading import Section
 from loadstone.model.records.events import Event
+from loadstone.model.records.result import Iteration
 from loadstone.model.system import Clock, Reference
 from loadstone.model.target import Endpoint, Target
 from loadstone.model.workload import ToolUse
@@ -21,7 +23,7 @@ from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.run.tool import OUTPUT, start_tool
 from loadstone.run.tool_events import ToolJob, ToolOperation, build_events
 from loadstone.run.tool_job import read_tool_settings, refuse_unfit_tool
-from loadstone.store.figures import derive_figures
+from loadstone.store.figures import TOOL_CLOCK, compute_figures, derive_figures
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import PLAN
 from loadstone.store.records import group_events
@@ -51,10 +53,15 @@ def job(folder: Path, script: str) -> ToolJob:
 
 
 def played(folder: Path, script: str) -> list[Event]:
+    return play_job(job(folder, script))
+
+
+def play_job(job: ToolJob) -> list[Event]:
+    folder = job.task.folder
     RunFolder(folder).write(PLAN, {"seed": 7, "phases": {}})
 
     async def play() -> list[Event]:
-        async with start_tool(job(folder, script), folder / "driver.log", "driver") as driving:
+        async with start_tool(job, folder / "driver.log", "driver") as driving:
             return [event async for _, event in driving.read_events()]
 
     return asyncio.run(play())
@@ -73,6 +80,20 @@ def test_a_tools_phases_are_written_into_the_plan_as_they_were(tmp_path: Path) -
     played(tmp_path, "echo 1")
     text = (tmp_path / PLAN).read_text()
     assert '"steady_ns": 1000000000' in text and '"seed": 7' in text
+
+
+@pytest.mark.parametrize("drift_pct", [None, 70.5])
+def test_the_drift_of_a_tools_clock_stays_with_the_iteration(drift_pct: float | None, tmp_path: Path) -> None:
+    def read_drifted(task: ToolTask, output: ToolOutput) -> ToolFigures:
+        return replace(read_numbers(task, output), clock_drift_pct=drift_pct)
+
+    given = job(tmp_path, "echo 1")
+    events = play_job(replace(given, kind=replace(given.kind, figures=read_drifted)))
+    iteration = Iteration(1, NOT_MEASURED, read_records=lambda: group_events(events))
+    assert compute_figures(tmp_path, iteration).tool_drift_pct == drift_pct
+    (tmp_path / TOOL_CLOCK).write_text('{"drift_pct": "much"}')
+    with pytest.raises(StoreError, match=f"{TOOL_CLOCK} is not valid"):
+        compute_figures(tmp_path, iteration)
 
 
 @pytest.mark.parametrize(

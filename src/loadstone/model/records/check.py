@@ -98,7 +98,15 @@ class CheckId(StrEnum):
     """Of a stored verdict whose rule this version does not know."""
 
 
-NOTED_CHECKS = frozenset({CheckId.STEADY_SAID, CheckId.FOREIGN_CPU_SAID, CheckId.FOREIGN_CPU, CheckId.PRINTED_MONITORS})
+NOTED_CHECKS = frozenset(
+    {
+        CheckId.STEADY_SAID,
+        CheckId.FOREIGN_CPU_SAID,
+        CheckId.FOREIGN_CPU,
+        CheckId.GUEST_CLOCK,
+        CheckId.PRINTED_MONITORS,
+    }
+)
 """Notes, and rules that were not judged, that stand with their reason beside the verdict wherever it is told."""
 DRIVER_CHECKS = frozenset(
     {

@@ -411,8 +411,6 @@ class Totals:
     """The longest time for which a driver thread, although it had something to do, did not run. None in records of
     earlier versions.
     """
-    clock_drift_pct: float | None = None
-    """Of a tool's clock against the host's, where its times are left out for that and are means by the host's."""
 
 
 @dataclass(frozen=True)

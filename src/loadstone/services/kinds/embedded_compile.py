@@ -10,7 +10,7 @@ from loadstone.services.unprivileged import build_shell_command
 
 SOURCE_ARCHIVE = "/usr/src/uClibc-ng-1.0.35.tar.xz"
 COMPILE_REQUEST = ("runs", "jobs", "files")
-MAKEFILE, SETTINGS = "compile.mk", "settings/bits/uClibc_config.h"
+MAKEFILE, CONFIGURATION = "compile.mk", "settings/bits/uClibc_config.h"
 MAKEFILE_TEXT = """\
 SYSTEM = libc/sysdeps/linux
 INCLUDES = ../settings include $(SYSTEM)/x86_64 $(SYSTEM)/common $(SYSTEM) .
@@ -23,7 +23,7 @@ all: $(OBJECTS)
 	gcc -c $(FLAGS) $(addprefix -I,$(INCLUDES)) -o $@ $<
 """
 """Without warnings, which are many."""
-SETTINGS_TEXT = """\
+CONFIGURATION_TEXT = """\
 #define __UCLIBC_MAJOR__ 1
 #define __UCLIBC_MINOR__ 0
 #define __UCLIBC_SUBLEVEL__ 35
@@ -53,7 +53,7 @@ def make_program(site: Site) -> Program:
         COMPILE_REQUEST,
         COMPILE_SCRIPT,
         prepare=[[*build_shell_command(UNPACKING), site.folder]],
-        files={MAKEFILE: MAKEFILE_TEXT, SETTINGS: SETTINGS_TEXT},
+        files={MAKEFILE: MAKEFILE_TEXT, CONFIGURATION: CONFIGURATION_TEXT},
         version=["gcc", "--version"],
     )
 
