@@ -80,7 +80,11 @@ def check_guest_clock(criteria: Criteria, figures: IterationFigures) -> Iterator
     so its clock runs slower on a busy host. Rates follow the host's clock, as do means that took the place of times.
     """
     if figures.tool_drift_pct is not None:
-        drift_pct, weight, detail = figures.tool_drift_pct, Weight.NOTE, "all times are means of a second, by this host"
+        drift_pct, weight, detail = (
+            figures.tool_drift_pct,
+            Weight.NOTE,
+            "only mean times are known, by the host's clock",
+        )
     elif criteria.is_timed_inside and figures.guest_drift_pct is not None:
         drift_pct, weight = figures.guest_drift_pct, Weight.INVALID
         detail = "the tool times operations by the clock of the pair"

@@ -243,12 +243,12 @@ REMEDIES: Mapping[CheckId, Remedy] = {
     ),
     CheckId.GUEST_CLOCK: Remedy(
         "Drift of the clock inside the system against the host's. A tool there times operations by it. Above the "
-        "limit, means by the host's clock take the place of its times, one for each second, and this is a note. If "
-        "only the pair noticed the drift, the run is invalid. Rates are right in any case. Limit: 1 %.",
+        "limit, only means by the host's clock are reported, and this is a note. If only the pair noticed the drift, "
+        "the run is invalid. Rates are right in any case. Limit: 1 %.",
         "A busy host: the clock of a pair counts instructions, and runs slower when QEMU gets too little CPU. A "
         "failover adds its outage.",
-        "Do not use percentiles of this run. For those, run on a host with at least two free cores, or use a tool that "
-        "measures from outside, such as pgbench.",
+        "For percentiles, run on a host with at least two free cores. Or use a tool that measures from outside, such "
+        "as pgbench.",
     ),
     CheckId.FOREIGN_CPU: Remedy(
         "CPU of the host that other processes used, steal included. Limit: 5 %. All processes of the run are left out. "

@@ -234,7 +234,7 @@ class IterationFigures:
     guest_drift_pct: float | None = None
     """Drift of a pair's clock against the host's, in percent of the time; None where it was not read twice."""
     tool_drift_pct: float | None = None
-    """Drift of a tool's clock where all times are means by the host's clock for that; None where they are its own."""
+    """Drift of a tool's clock where only means by the host's clock are known for that; None where its times are."""
     is_disclosed: bool = True
     """Whether it is known how the driver did: published tables do not say."""
     has_printed_errors: bool = False

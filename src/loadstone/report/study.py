@@ -1,5 +1,6 @@
 """Building a study's report: its answer as kept, in HTML, Markdown or JSON."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -137,14 +138,20 @@ def _banner(manifest: StudyManifest, kind: AnyStudyKind, answer: StudyAnswer[Ans
         reason = manifest.reason or "it has not finished"
         left = f"about {answer.left} runs are left. The same command resumes the study."
         yield Paragraph(f"{reason}; {left}", Tone.INVALID, f"{manifest.status}:")
+    yield from _emulated(answer)
+
+
+def _emulated(answer: StudyAnswer[Answer]) -> Iterator[Block]:
+    """A warning for all emulated workloads, and others for those whose cost of emulation is known."""
     emulated = {run.request.workload for run in answer.runs if run.accelerator == "tcg"}
+    names_of: dict[str, list[str]] = defaultdict(list)
     for part in answer.parts:
         if part.workload in emulated:
             cost: float | None = getattr(part, "cost", None)
             times = f": {format_number(cost, 1)} times the CPU time an operation" if cost else ""
-            yield Paragraph(
-                f"{part.workload}: {EMULATED_STUDY_WARNING}", Tone.ALARM, f"Emulated by TCG, not KVM{times}"
-            )
+            names_of[f"Emulated by TCG, not KVM{times}"].append(part.workload)
+    for title, names in names_of.items():
+        yield Paragraph(f"{', '.join(names)}: {EMULATED_STUDY_WARNING}", Tone.ALARM, title)
 
 
 def _card(part: Answer, outcome: Verdict) -> Card:

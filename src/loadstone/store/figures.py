@@ -11,6 +11,7 @@ from loadstone.model.errors import StoreError
 from loadstone.model.figures import (
     FIGURES_SCHEMA,
     Audit,
+    Distribution,
     FileFigures,
     IterationFigures,
     OperationFigures,
@@ -77,13 +78,14 @@ def compute_figures(folder: Path, iteration: Iteration) -> IterationFigures:
         raise StoreError(f"{folder / EVENTS}: its counts contradict each other ({why}). It was changed.") from None
     except StoreError as error:
         raise StoreError(f"{folder / EVENTS}: {error}") from None
+    tool_drift_pct = _read_tool_drift_pct(folder / TOOL_CLOCK)
     return replace(
-        figures,
+        figures if tool_drift_pct is None else _keep_means(figures),
         tcp_pressure_s=_tcp_pressure_s(iteration),
         foreign_cpu_pct=_share_of_host(iteration, lambda sample: sample.foreign_cores),
         unattributed_cpu_pct=_share_of_host(iteration, lambda sample: sample.unattributed_cores),
         guest_drift_pct=compute_guest_drift_pct(iteration.steady_samples),
-        tool_drift_pct=_read_tool_drift_pct(folder / TOOL_CLOCK),
+        tool_drift_pct=tool_drift_pct,
         audit=_audit(folder / AUDIT, records.ledger),
     )
 
@@ -196,6 +198,19 @@ def _read_tool_drift_pct(file: Path) -> float | None:
         return float(read_raw(file)[DRIFT_PCT])
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{file} is not valid: {type(error).__name__} {error}.") from None
+
+
+def _keep_means(figures: IterationFigures) -> IterationFigures:
+    """The figures of a tool of which only mean times are known."""
+
+    def keep(times: Distribution) -> Distribution:
+        return replace(times, percentiles_s={}, curve=())
+
+    operations = tuple(
+        replace(operation, response=keep(operation.response), service=keep(operation.service))
+        for operation in figures.operations
+    )
+    return replace(figures, operations=operations, response=keep(figures.response), service=keep(figures.service))
 
 
 def _audit(file: Path, ledger: Sequence[Ledger]) -> Audit | None:

@@ -72,7 +72,7 @@ def test_means_that_took_the_place_of_times_are_said_and_are_valid() -> None:
     assert judged.verdict is Verdict.PASS
     (drift,) = [check for check in judged.checks if check.id is CheckId.GUEST_CLOCK]
     assert (drift.figure, drift.weight, drift.outcome) == (70.0, Weight.NOTE, Outcome.BROKEN)
-    assert drift.detail == "all times are means of a second, by this host"
+    assert drift.detail == "only mean times are known, by the host's clock"
 
 
 def test_a_tool_that_counts_is_whole_after_its_operations_however_long_they_took() -> None:

@@ -90,7 +90,11 @@ def test_the_drift_of_a_tools_clock_stays_with_the_iteration(drift_pct: float | 
     given = job(tmp_path, "echo 1")
     events = play_job(replace(given, kind=replace(given.kind, figures=read_drifted)))
     iteration = Iteration(1, NOT_MEASURED, read_records=lambda: group_events(events))
-    assert compute_figures(tmp_path, iteration).tool_drift_pct == drift_pct
+    figures = compute_figures(tmp_path, iteration)
+    assert figures.tool_drift_pct == drift_pct
+    for times in (figures.response, figures.service, *(operation.response for operation in figures.operations)):
+        assert (times.count, times.mean_s) == (1, pytest.approx(1e-6))
+        assert bool(times.percentiles_s) == (drift_pct is None)
     (tmp_path / TOOL_CLOCK).write_text('{"drift_pct": "much"}')
     with pytest.raises(StoreError, match=f"{TOOL_CLOCK} is not valid"):
         compute_figures(tmp_path, iteration)
