@@ -71,8 +71,12 @@ fn a_stranger_without_the_key_hears_nothing_and_is_turned_away() {
     let mut heard = [0; 1];
     assert!(!matches!(silent.read(&mut heard), Ok(1..)), "the key is told to whoever connects");
     for key in ["", "l", "kk"] {
-        assert!(connect(address, &Identity { key: key.to_owned(), ..identity("mallory", 2, None) }, Slowing::default())
-            .is_err());
+        assert!(connect(
+            address,
+            &Identity { key: key.to_owned(), ..identity("mallory", 2, None) },
+            Slowing::default()
+        )
+        .is_err());
     }
     let here = connect(address, &identity("b", 2, None), Slowing::default());
     come_through(here, there.join().expect("no panic"));
