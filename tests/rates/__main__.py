@@ -1,7 +1,8 @@
 """`python -m tests.rates [NAME ...]`: tries every rate as often as it asks for, and writes docs/evidence/test-rates.md.
 
 Each trial is a line in `target/rates/NAME.jsonl`. A measurement that was interrupted goes on with the trials that are
-missing, as long as the commit is the same. Ends with 1 where a trial did not hold.
+missing, as long as the commit is the same. Rows of rates without trials stay as they are. Ends with 1 where a trial did
+not hold.
 """
 
 import argparse
@@ -55,7 +56,8 @@ def main(arguments: Sequence[str]) -> int:
     chosen = [rate for rate in RATES if not options.name or rate.name in options.name]
     for rate in chosen:
         _measure(rate, options.trials or rate.trials)
-        PAGE.write_text(HEAD + "".join(map(_row, RATES)))
+        written = PAGE.read_text().splitlines(keepends=True)
+        PAGE.write_text(HEAD + "".join(_row(rate, written) for rate in RATES))
     return int(any(not trial.has_held for rate in chosen for trial in _kept(rate)))
 
 
@@ -106,10 +108,13 @@ def _line(trial: Trial) -> str:
     return json.dumps(asdict(trial)) + "\n"
 
 
-def _row(rate: Rate) -> str:
+def _row(rate: Rate, written: Sequence[str]) -> str:
+    """The row of a rate; the written one where no trial is kept here, since another copy of the project wrote it."""
+    begin = f"| {rate.name} | {rate.title} | "
     trials = _kept(rate)
     if not trials:
-        return f"| {rate.name} | {rate.title} | - | 0 of {rate.trials} | - | - | not measured | - |\n"
+        unmeasured = f"{begin}- | 0 of {rate.trials} | - | - | not measured | - |\n"
+        return next((line for line in written if line.startswith(begin)), unmeasured)
     held, seconds = sum(trial.has_held for trial in trials), sorted(trial.seconds for trial in trials)
     may_fail = 100 * compute_failing_at_most(held, len(trials))
     newest = trials[-1]
