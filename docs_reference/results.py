@@ -49,7 +49,7 @@ RUN_FILES = (
     (f"{RUNS}/WORKLOAD-N/{MONITOR}", "Lines of the monitors, about one per second.", "[fields](#sample)"),
     (f"{RUNS}/WORKLOAD-N/driver.log", "Log of the driver.", ""),
     (f"{RUNS}/WORKLOAD-N/{AUDIT}", "Answer of the server to the audit; of audited workloads.", ""),
-    (f"{RUNS}/WORKLOAD-N/{TOOL_CLOCK}", "Drift of a tool's clock, if all times are means for that.", ""),
+    (f"{RUNS}/WORKLOAD-N/{TOOL_CLOCK}", "Drift of a tool's clock, if only mean times are known for that.", ""),
     (f"{RUNS}/WORKLOAD-N/{FAULT}", "The fault that was injected; of `loadstone failover`.", ""),
     (f"{RUNS}/WORKLOAD-N/{FIGURES}", "Figures that were judged, computed from the files above; those of "
      "`loadstone import` come alone.", f"{FIGURES_SCHEMA}, [fields](#iterationfigures)"),

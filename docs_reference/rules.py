@@ -9,7 +9,7 @@ from loadstone.judge.chance import MIX_LEVEL
 from loadstone.judge.check import DECLARED, PAIRS_SOURCE, PUBLISHED_SOURCE, WEB_WORKLOADS_SOURCE
 from loadstone.judge.printed_monitors import MONITORS_SOURCE
 from loadstone.judge.remedies import REMEDIES, get_title
-from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, FOREIGN_SAID_PCT, LAG_SHARE
+from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, FOREIGN_SAID_PCT, LAG_SHARE, MOST_DRIFT_PCT
 from loadstone.model.records.check import Bound, CheckId, Weight
 
 FOREIGN = "host CPU that neither the driver nor the system under test used, steal included"
@@ -145,7 +145,7 @@ RULES: Mapping[CheckId, Rule] = {
         "CPU use of the busiest driver thread", "% of a core", MOST, f"{DRIVER_CPU_PCT:g}", INVALID, OURS
     ),
     CheckId.GUEST_CLOCK: Rule(
-        "drift of the guest's clock within the window", "%", MOST, f"{driver.GUEST_DRIFT_PCT:g}", INVALID, PAIRS_SOURCE
+        "drift of the guest's clock within the window", "%", MOST, f"{MOST_DRIFT_PCT:g}", INVALID, PAIRS_SOURCE
     ),
     CheckId.FOREIGN_CPU: Rule(
         FOREIGN, "%", MOST, f"{FOREIGN_CPU_PCT:g}", INVALID, OURS

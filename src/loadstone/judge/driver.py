@@ -10,13 +10,11 @@ from loadstone.judge.check import (
     withdraw_check,
     withdraw_undisclosed,
 )
-from loadstone.model.figures import FOREIGN_SAID_PCT, Criteria, IterationFigures
+from loadstone.model.figures import FOREIGN_SAID_PCT, MOST_DRIFT_PCT, Criteria, IterationFigures
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 
 PLACING = "placed part-way"
 """In what the driver says of an error of an operation that is caught up with."""
-GUEST_DRIFT_PCT = 1.0
-"""Largest drift of a clock inside the system under test whose times are used (`loadstone.tools.kind`)."""
 LEAST_STALL_S = 0.1
 """The shortest delay of a single start that makes a run invalid, and the shortest time not run: what a busy kernel may
 need once, even where limits are so short that their share is less."""
@@ -80,17 +78,14 @@ def check_guest_clock(criteria: Criteria, figures: IterationFigures) -> Iterator
     so its clock runs slower on a busy host. Rates follow the host's clock, as do means that took the place of times.
     """
     if figures.tool_drift_pct is not None:
-        drift_pct, weight, detail = (
-            figures.tool_drift_pct,
-            Weight.NOTE,
-            "only mean times are known, by the host's clock",
-        )
+        drift_pct, weight = figures.tool_drift_pct, Weight.NOTE
+        detail = "only mean times are known, by the host's clock"
     elif criteria.is_timed_inside and figures.guest_drift_pct is not None:
         drift_pct, weight = figures.guest_drift_pct, Weight.INVALID
         detail = "the tool times operations by the clock of the pair"
     else:
         return
-    yield check_at_most(CheckId.GUEST_CLOCK, drift_pct, GUEST_DRIFT_PCT, "%", weight, PAIRS_SOURCE, detail)
+    yield check_at_most(CheckId.GUEST_CLOCK, drift_pct, MOST_DRIFT_PCT, "%", weight, PAIRS_SOURCE, detail)
 
 
 def _machine(figures: IterationFigures) -> Iterator[Check]:

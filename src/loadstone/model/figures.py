@@ -29,6 +29,8 @@ FOREIGN_CPU_PCT = 5.0
 """Share of the host that others may use at most; a study may declare another."""
 FOREIGN_SAID_PCT = 2.0
 """Share from which it is said."""
+MOST_DRIFT_PCT = 1.0
+"""Largest drift of a clock inside the system under test, against the host's, where its times are used."""
 
 BLAME = {
     **dict.fromkeys(

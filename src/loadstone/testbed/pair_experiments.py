@@ -196,12 +196,18 @@ async def measure_round_trips(
     """
     costs = []
     for delay_ms in delays_ms:
-        async with _start_pair(logs, memory_mib, round_trip_ms=delay_ms) as machine:
-            endpoint = await _serve(machine, "echo", "echo")
-            async with _open_echo(endpoint) as request:
-                (window,) = await _measure_clients([(machine, request)], seconds)
-            costs.append(summarize_delay(delay_ms, window))
+        window = await _measure_echo(logs, ECHO_MESSAGE, seconds, memory_mib, round_trip_ms=delay_ms)
+        costs.append(summarize_delay(delay_ms, window))
     return costs
+
+
+async def _measure_echo(logs: Path, message: bytes, seconds: float, memory_mib: int, **settings: float) -> ClientWindow:
+    """Measures a new pair with these settings under one client of a message."""
+    async with _start_pair(logs, memory_mib, **settings) as machine:
+        endpoint = await _serve(machine, "echo", "echo")
+        async with _open_echo(endpoint, message) as request:
+            (window,) = await _measure_clients([(machine, request)], seconds)
+    return window
 
 
 async def measure_links(logs: Path, links_mbits: Sequence[float], seconds: float, memory_mib: int) -> list[LinkLoad]:
@@ -210,11 +216,8 @@ async def measure_links(logs: Path, links_mbits: Sequence[float], seconds: float
     """
     loads = []
     for link_mbits in links_mbits:
-        async with _start_pair(logs, memory_mib, link_mbits=link_mbits) as machine:
-            endpoint = await _serve(machine, "echo", "echo")
-            async with _open_echo(endpoint, LONG_MESSAGE) as request:
-                (window,) = await _measure_clients([(machine, request)], seconds)
-            loads.append(summarize_link(link_mbits, window))
+        window = await _measure_echo(logs, LONG_MESSAGE, seconds, memory_mib, link_mbits=link_mbits)
+        loads.append(summarize_link(link_mbits, window))
     return loads
 
 

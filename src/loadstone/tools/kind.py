@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from loadstone.model.figures import MOST_DRIFT_PCT
 from loadstone.model.reading import Section
 from loadstone.model.target import Endpoint
 
@@ -93,10 +94,6 @@ class Amount:
             self.total_s + addend.total_s,
             times_us,
         )
-
-
-MOST_DRIFT_PCT = 1.0
-"""Largest drift of a clock against this host's where its times are used."""
 
 
 @dataclass(frozen=True)
