@@ -36,7 +36,7 @@ pub mod worker;
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
@@ -79,10 +79,16 @@ enum Command {
         /// monotonic clock: {"origin_ns": N}
         #[arg(long)]
         await_start: bool,
+        #[command(flatten)]
+        patience: Patience,
     },
     /// Join the driver that leads at this address (HOST:PORT) and play a share of its plan; the variable
     /// LOADSTONE_JOIN_TOKEN has the run's token
-    Join { address: String },
+    Join {
+        address: String,
+        #[command(flatten)]
+        patience: Patience,
+    },
     /// Play the simulation on standard input in virtual time and write its result
     Simulate,
     /// Play the plan on standard input in virtual time against a modelled station and write events
@@ -93,6 +99,22 @@ enum Command {
     Look,
     /// Print a JSON schema: plan, events, simulation, simulated, discrete-events
     Schema { document: Document },
+}
+
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct Patience {
+    /// Seconds of silence after which a driver at the other end counts as lost
+    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = read_silence)]
+    silence_s: Duration,
+}
+
+/// Reads a length of silence: two beats at least.
+fn read_silence(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    if !(1.0..=3600.0).contains(&seconds) {
+        return Err("use 1 to 3600 seconds".into());
+    }
+    Ok(Duration::from_secs_f64(seconds))
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -119,7 +141,7 @@ pub fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<EndReason> {
     let mut out = std::io::stdout().lock();
     match command {
-        Command::Run { listen, joining, merge_only, await_start } => {
+        Command::Run { listen, joining, merge_only, await_start, patience } => {
             let setting: Box<dyn Setting> = match (listen.zip(joining), await_start) {
                 (None, true) => Box::new(Told),
                 (None, false) => Box::new(Alone(read_plan)),
@@ -130,12 +152,13 @@ fn dispatch(command: Command) -> Result<EndReason> {
                     token: Token::from_environment()?,
                     share: if merge_only { Share::None } else { Share::Own },
                     start: if awaits { StartWord::Awaited } else { StartWord::Own },
+                    silence: patience.silence_s,
                 }),
             };
             return engine::run(setting, &mut out, Unread::of_stdout()?);
         }
-        Command::Join { address } => {
-            let joiner = Joiner::connect(&address, &Token::from_environment()?)?;
+        Command::Join { address, patience } => {
+            let joiner = Joiner::connect(&address, &Token::from_environment()?, patience.silence_s)?;
             let mut events = joiner.events();
             let reason = engine::run(Box::new(joiner), &mut events, Unread::never())?;
             events.finish();

@@ -13,6 +13,8 @@ from loadstone.model.reading import Section
 from loadstone.model.target import Endpoint
 
 DEFAULT_SILENCE_S = 2.0
+COORDINATOR_SPARE_S = 1.0
+"""Seconds that a coordinator, or a driver, may be silent for longer than a host."""
 LOG_NETWORK, CARRY_NETWORK = "log", "carry"
 """Networks of hosts for the log of pairs, and for copies of states and disks."""
 

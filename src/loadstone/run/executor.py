@@ -20,6 +20,7 @@ from loadstone.host.tasks import end_tasks
 from loadstone.measure.machine import Gauge
 from loadstone.measure.monitor import Monitor
 from loadstone.model.errors import DriverError, StoreError
+from loadstone.model.fleet import COORDINATOR_SPARE_S
 from loadstone.model.records.events import Event, Ready, Start
 from loadstone.model.records.manifest import TroubleRecord
 from loadstone.model.records.sample import SAMPLE, Sample
@@ -196,7 +197,8 @@ class Executor:
         hosts = self._hosts(job)
         if self.fleet is None or not hosts:
             return self.joining
-        return Joining(len(hosts), f"{self.fleet.own_address}:{find_free_port()}", Lead.MERGES)
+        silence_s = self.fleet.spec.silence_s + COORDINATOR_SPARE_S
+        return Joining(len(hosts), f"{self.fleet.own_address}:{find_free_port()}", Lead.MERGES, silence_s)
 
     def _driving(self, job: DriverJob, joining: Joining | None) -> AbstractAsyncContextManager[Driving | ToolDriving]:
         log = next(iter(job.folders.values())).path / "driver.log"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from loadstone.model.errors import UsageError
 from loadstone.model.fault import PlannedFault
-from loadstone.model.fleet import FleetSpec
+from loadstone.model.fleet import COORDINATOR_SPARE_S, DEFAULT_SILENCE_S, FleetSpec
 from loadstone.model.load import Population
 from loadstone.model.machine import PLAIN, Placement
 from loadstone.model.profile import Phases, Profile
@@ -39,12 +39,15 @@ class Joining:
     drivers: int
     address: str
     lead: Lead = Lead.PLAYS
+    silence_s: float = DEFAULT_SILENCE_S + COORDINATOR_SPARE_S
+    """Seconds of silence after which a driver counts as lost."""
 
     @property
     def options(self) -> tuple[str, ...]:
         """What the leading driver is told."""
         merging = ("--merge-only",) if self.lead is Lead.MERGES else ()
-        return ("--listen", self.address, "--joining", str(self.drivers), *merging)
+        silence = ("--silence-s", f"{self.silence_s:g}")
+        return ("--listen", self.address, "--joining", str(self.drivers), *silence, *merging)
 
 
 def count_rows(part: WorkloadLoad, phases: Phases) -> dict[str, int]:

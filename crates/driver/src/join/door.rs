@@ -25,12 +25,14 @@ const GREETING: Duration = Duration::from_secs(5);
 /// Pause after a connection that could not be taken, as where no more files can be opened.
 const AFTER_AN_ERROR: Duration = Duration::from_millis(10);
 
-/// Lets in drivers until each share has one, and tells each its share of the plan.
+/// Lets in drivers until each share has one, and tells each its share of the plan. After `silence` a driver counts as
+/// lost.
 pub async fn welcome(
     listener: TcpListener,
     acceptor: TlsAcceptor,
     plan: &Plan,
     shares: Range<u32>,
+    silence: Duration,
 ) -> Result<Vec<Member>> {
     let (sender, mut let_in) = mpsc::channel(1);
     let door = tokio::spawn(open_door(listener, acceptor, sender));
@@ -38,7 +40,7 @@ pub async fn welcome(
     let of = shares.end;
     for index in shares {
         let (name, stream) = let_in.recv().await.context("no driver can join any more")?;
-        let (hearing, saying) = line(stream, &Word::Alive)?;
+        let (hearing, saying) = line(stream, &Word::Alive, silence)?;
         let share = Plan { member: plan::Member { index, of }, ..plan.clone() };
         saying.say(&Word::Plan(Box::new(share))).await.with_context(|| format!("the driver at {name}"))?;
         joined.push(Member { name, hearing, saying, ahead_ns: 0, bound_ns: 0 });

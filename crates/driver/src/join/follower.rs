@@ -164,11 +164,13 @@ mod tests {
     use loadstone_record::recorder::CpuShare;
     use loadstone_record::Recorder;
 
+    const SILENCE: Duration = Duration::from_secs(3);
+
     #[tokio::test(start_paused = true)]
     async fn a_member_is_told_to_stop_and_has_a_few_seconds_for_it() {
         let (near, far) = tokio::io::duplex(1 << 16);
-        let (_, saying) = line(near, &Word::Alive).expect("a line");
-        let (mut hearing, _saying) = line(far, &Said::Alive).expect("a line");
+        let (_, saying) = line(near, &Word::Alive, SILENCE).expect("a line");
+        let (mut hearing, _saying) = line(far, &Said::Alive, SILENCE).expect("a line");
         let (stop, mut stopped) = watch::channel(false);
         let waiting = tokio::spawn(async move { overdue(&saying, &mut stopped).await });
         sleep(GRACE).await;

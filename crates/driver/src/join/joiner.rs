@@ -49,15 +49,15 @@ pub struct Events {
 }
 
 impl Joiner {
-    /// Connects to a leader, which may yet have to come up.
-    pub fn connect(address: &str, token: &Token) -> Result<Self> {
+    /// Connects to a leader, which may yet have to come up. After `silence` it counts as lost.
+    pub fn connect(address: &str, token: &Token, silence: Duration) -> Result<Self> {
         let (network, connector) = (network()?, token.connector()?);
         let (hearing, saying) = network.block_on(async {
             let stream = found(address).await?;
             let name = ServerName::try_from(NAME)?;
             let shaken = timeout(TIMEOUT, connector.connect(name, stream)).await;
             let stream = shaken.context("it sent nothing")?;
-            line(stream.with_context(|| format!("{address} does not know the token"))?, &Said::Alive)
+            line(stream.with_context(|| format!("{address} does not know the token"))?, &Said::Alive, silence)
         })?;
         Ok(Joiner { network, hearing: Some(hearing), saying: Arc::new(saying), has_ended: Arc::default() })
     }

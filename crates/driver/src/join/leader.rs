@@ -1,5 +1,7 @@
 //! A driver that leads others: it waits for them, shares the plan out, and sets the start.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use loadstone_schedule::plan::{self, Load, Plan};
 use rustix::time::ClockId;
@@ -24,6 +26,8 @@ pub struct Leader<F> {
     pub token: Token,
     pub share: Share,
     pub start: StartWord,
+    /// After which a driver counts as lost.
+    pub silence: Duration,
 }
 
 /// Whether the driver that leads plays itself.
@@ -52,7 +56,7 @@ impl<F: Fn() -> Result<Plan> + Send> Setting for Leader<F> {
             let listener = TcpListener::bind(&self.address).await;
             let listener = listener.with_context(|| format!("cannot listen on {}", self.address))?;
             eprintln!("waiting on {} for {} drivers to join", listener.local_addr()?, self.joining);
-            welcome(listener, acceptor, &plan, first..of).await
+            welcome(listener, acceptor, &plan, first..of, self.silence).await
         })?;
         plan.member = plan::Member { index: 0, of };
         if self.share == Share::None {

@@ -1,5 +1,5 @@
 //! A line between two drivers: one JSON document a line over TLS. Each end says at least every half second that it is
-//! there, so that the other notices a cut in three.
+//! there, so that the other notices a cut.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -17,8 +17,6 @@ use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 
 /// How often an end says that it is there.
 const BEAT: Duration = Duration::from_millis(500);
-/// Silence after which the other end counts as lost.
-pub const SILENCE: Duration = Duration::from_secs(3);
 /// Longest word: plans with the instants of a trace are the longest.
 const MOST_WORD_BYTES: usize = 64 << 20;
 /// Longest time for the plan, which may be as long, to come whole.
@@ -57,7 +55,10 @@ pub enum Said {
 }
 
 /// The end that hears.
-pub struct Hearing<S>(FramedRead<ReadHalf<S>, LinesCodec>);
+pub struct Hearing<S> {
+    lines: FramedRead<ReadHalf<S>, LinesCodec>,
+    silence: Duration,
+}
 
 /// The end that says; what is said is sent in order by a task of its own.
 pub struct Saying {
@@ -65,19 +66,27 @@ pub struct Saying {
     sending: JoinHandle<()>,
 }
 
-/// Both ends of a connection; must be called in a runtime. `alive` is what is said when there is nothing to say.
+/// Both ends of a connection; must be called in a runtime. `alive` is what is said when there is nothing to say, and
+/// after `silence` the other end counts as lost.
 pub fn line<S: AsyncRead + AsyncWrite + Send + 'static>(
     stream: S,
     alive: &impl Serialize,
+    silence: Duration,
 ) -> Result<(Hearing<S>, Saying)> {
     let (reader, writer) = split(stream);
     let (words, waiting) = mpsc::channel(WAITING);
-    let sending = tokio::spawn(send(writer, waiting, written(alive)?));
-    Ok((Hearing(FramedRead::new(reader, LinesCodec::new_with_max_length(MOST_WORD_BYTES))), Saying { words, sending }))
+    let sending = tokio::spawn(send(writer, waiting, written(alive)?, silence));
+    let lines = FramedRead::new(reader, LinesCodec::new_with_max_length(MOST_WORD_BYTES));
+    Ok((Hearing { lines, silence }, Saying { words, sending }))
 }
 
 /// Sends what is to be said until nobody has more to say, or the other end takes nothing for too long.
-async fn send<S: AsyncWrite>(mut writer: WriteHalf<S>, mut words: mpsc::Receiver<Vec<u8>>, alive: Vec<u8>) {
+async fn send<S: AsyncWrite>(
+    mut writer: WriteHalf<S>,
+    mut words: mpsc::Receiver<Vec<u8>>,
+    alive: Vec<u8>,
+    silence: Duration,
+) {
     let mut beat = interval(BEAT);
     loop {
         let word = tokio::select! {
@@ -87,19 +96,19 @@ async fn send<S: AsyncWrite>(mut writer: WriteHalf<S>, mut words: mpsc::Receiver
             },
             _ = beat.tick() => alive.clone(),
         };
-        if sent(&mut writer, &word).await.is_err() {
+        if sent(&mut writer, &word, silence).await.is_err() {
             return; // who says more is told that the line is gone
         }
     }
-    let _ = timeout(SILENCE, writer.shutdown()).await;
+    let _ = timeout(silence, writer.shutdown()).await;
 }
 
 /// Long words go piece by piece: each must be taken in time.
-async fn sent<S: AsyncWrite>(writer: &mut WriteHalf<S>, word: &[u8]) -> Result<()> {
+async fn sent<S: AsyncWrite>(writer: &mut WriteHalf<S>, word: &[u8], silence: Duration) -> Result<()> {
     for piece in word.chunks(PIECE_BYTES) {
-        timeout(SILENCE, writer.write_all(piece)).await??;
+        timeout(silence, writer.write_all(piece)).await??;
     }
-    Ok(timeout(SILENCE, writer.flush()).await??)
+    Ok(timeout(silence, writer.flush()).await??)
 }
 
 fn written(what: &impl Serialize) -> Result<Vec<u8>> {
@@ -112,13 +121,13 @@ impl<S: AsyncRead> Hearing<S> {
     /// The next word; an error when there is none for too long, or it is not understood. Nothing is lost when it is
     /// given up half-way.
     pub async fn hear<T: for<'a> Deserialize<'a>>(&mut self) -> Result<T> {
-        self.hear_within(SILENCE).await
+        self.hear_within(self.silence).await
     }
 
     /// The same, of a word that may take longer.
     pub async fn hear_within<T: for<'a> Deserialize<'a>>(&mut self, longest: Duration) -> Result<T> {
-        let heard = timeout(longest, self.0.next()).await;
-        let line = heard.ok().with_context(|| format!("it sent nothing for {} s", longest.as_secs()))?;
+        let heard = timeout(longest, self.lines.next()).await;
+        let line = heard.ok().with_context(|| format!("it sent nothing for {} s", longest.as_secs_f64()))?;
         let line = match line.context("the connection was closed")? {
             Err(LinesCodecError::Io(error)) if error.kind() == ErrorKind::UnexpectedEof => {
                 bail!("the connection was closed") // without TLS's own good-bye, as by one that was killed
@@ -160,11 +169,13 @@ impl Saying {
 mod tests {
     use super::*;
 
+    const SILENCE: Duration = Duration::from_millis(2500);
+
     #[tokio::test(start_paused = true)]
     async fn who_is_there_says_so_and_who_is_not_is_missed() {
         let (near, far) = tokio::io::duplex(1 << 16);
-        let (mut hearing, _saying) = line(near, &Word::Alive).expect("a line");
-        let (other_hearing, other_saying) = line(far, &Said::Alive).expect("a line");
+        let (mut hearing, _saying) = line(near, &Word::Alive, SILENCE).expect("a line");
+        let (other_hearing, other_saying) = line(far, &Said::Alive, SILENCE).expect("a line");
         for _ in 0..10 {
             assert!(matches!(hearing.hear().await.expect("a beat"), Said::Alive));
         }
@@ -180,14 +191,14 @@ mod tests {
                 break error.to_string();
             }
         };
-        assert_eq!(error, "it sent nothing for 3 s");
+        assert_eq!(error, "it sent nothing for 2.5 s");
         drop(other_hearing);
     }
 
     #[tokio::test]
     async fn anything_but_a_word_is_named() {
         let (near, mut far) = tokio::io::duplex(1 << 16);
-        let (mut hearing, _saying) = line(near, &Word::Alive).expect("a line");
+        let (mut hearing, _saying) = line(near, &Word::Alive, SILENCE).expect("a line");
         let cut = format!("{}\u{e9}{}\n", "x".repeat(79), "y".repeat(9)); // a letter of two bytes where it is cut
         far.write_all(format!("{{\"start\":7}}\n{{\"go\":1}}\n{cut}").as_bytes()).await.expect("written");
         assert!(matches!(hearing.hear().await.expect("a word"), Word::Start(7)));
@@ -201,7 +212,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_takes_nothing_holds_nobody_up() {
         let (near, _far) = tokio::io::duplex(64);
-        let (_hearing, saying) = line(near, &Word::Alive).expect("a line");
+        let (_hearing, saying) = line(near, &Word::Alive, SILENCE).expect("a line");
         let mut said = Ok(());
         for _ in 0..2 * WAITING {
             said = saying.say(&Word::Start(7)).await;

@@ -1,4 +1,5 @@
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use anyhow::Result;
 use loadstone_record::event::EVENT_SCHEMA;
@@ -11,6 +12,8 @@ use super::door::{to_make_room, welcome, MOST_OF_AN_ADDRESS, MOST_STRANGERS};
 use super::line::{line, Said, Word};
 use super::Token;
 use crate::clock::kernel_ns;
+
+const SILENCE: Duration = Duration::from_secs(3);
 
 fn token(letter: &str) -> Token {
     Token::new(letter.repeat(30)).expect("long enough")
@@ -37,7 +40,7 @@ async fn strangers_are_told_nothing_and_hold_nobody_up() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound");
     let acceptor = token("a").acceptor().expect("keys");
-    let welcoming = tokio::spawn(async move { welcome(listener, acceptor, &plan(), 1..2).await });
+    let welcoming = tokio::spawn(async move { welcome(listener, acceptor, &plan(), 1..2, SILENCE).await });
     let _silent = TcpStream::connect(address).await.expect("a line");
     let mut loud = TcpStream::connect(address).await.expect("a line");
     loud.write_all(&[7; 1000]).await.expect("sent");
@@ -56,7 +59,7 @@ async fn strangers_who_send_a_byte_now_and_then_keep_nobody_out() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound");
     let acceptor = token("a").acceptor().expect("keys");
-    let welcoming = tokio::spawn(async move { welcome(listener, acceptor, &plan(), 1..4).await });
+    let welcoming = tokio::spawn(async move { welcome(listener, acceptor, &plan(), 1..4, SILENCE).await });
     let mut held = Vec::new();
     let mut joined = Vec::new();
     for _ in 0..3 {
@@ -89,7 +92,7 @@ async fn clocks_are_compared_by_the_shortest_round_trip() {
         let stream = TcpStream::connect(address).await.expect("a leader");
         let name = "loadstone".try_into().expect("a name");
         let stream = token("a").connector().expect("keys").connect(name, stream).await.expect("let in");
-        let (mut hearing, saying) = line(stream, &Said::Alive).expect("a line");
+        let (mut hearing, saying) = line(stream, &Said::Alive, SILENCE).expect("a line");
         while let Ok(word) = hearing.hear().await {
             if matches!(word, Word::Clock) {
                 let heard_ns = kernel_ns(ClockId::Monotonic) + 3_600_000_000_000;
@@ -98,7 +101,7 @@ async fn clocks_are_compared_by_the_shortest_round_trip() {
             }
         }
     });
-    let mut member = welcome(listener, acceptor, &plan(), 1..2).await.expect("joined").remove(0);
+    let mut member = welcome(listener, acceptor, &plan(), 1..2, SILENCE).await.expect("joined").remove(0);
     member.compare_clocks().await.expect("answers");
     let wrong_ns = member.ahead_ns.abs_diff(3_600_000_000_000);
     assert!(wrong_ns <= member.bound_ns && member.bound_ns < 50_000_000, "{wrong_ns} of {}", member.bound_ns);
