@@ -7,6 +7,10 @@ WAIT_S = 60.0
 """Longest wait."""
 LONGEST_S = 900.0
 """Longest time for a command: many times what it takes on a quiet host."""
+PATIENT_MS = 3000
+"""Silence after which a side of a test's pair suspects the other. The product's half a second is more than a host with
+other work may give to every process.
+"""
 
 
 async def until(condition: Callable[[], object], poll_interval_s: float = 0.005) -> None:

@@ -16,7 +16,7 @@ from loadstone.fleet.inventory import read_fleet
 from loadstone.fleet.open import open_fleet
 from loadstone.model.fault import FaultKind
 from loadstone.platforms.pair.machine import PairMachine
-from tests.waiting import WAIT_S, until
+from tests.waiting import PATIENT_MS, WAIT_S, until
 
 KILLS = 1
 ANSWERS = 20
@@ -64,7 +64,7 @@ async def play(file: Path, sign: Path) -> dict[str, Any]:
     logs.mkdir()
     async with (
         open_fleet(spec, create_engine(spec), logs) as fleet,
-        serving(logs, fleet, disk=64) as (machine, host, port),
+        serving(logs, fleet, disk=64, silence_ms=PATIENT_MS) as (machine, host, port),
     ):
         client, writer = Client(host, port), Writer(*await database_of(machine))
         asking = [asyncio.create_task(asyncio.to_thread(one.ask)) for one in (client, writer)]
@@ -96,7 +96,10 @@ async def without_a_witness(file: Path, logs: Path) -> dict[str, Any]:
     """Takes a pair's witness and its primary away: what its other side says, and whether anybody is answered."""
     spec = read_fleet(file)
     logs.mkdir()
-    async with open_fleet(spec, create_engine(spec), logs) as fleet, serving(logs, fleet) as (machine, host, port):
+    async with (
+        open_fleet(spec, create_engine(spec), logs) as fleet,
+        serving(logs, fleet, silence_ms=PATIENT_MS) as (machine, host, port),
+    ):
         machine.may_be_kept = False
         client, follower = Client(host, port, patience_s=SILENT_S), machine.follower
         asking = asyncio.create_task(asyncio.to_thread(client.ask))

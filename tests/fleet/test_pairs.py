@@ -22,7 +22,7 @@ from tests.fleet.pair_over_hosts import ANSWERS
 from tests.fleet.test_cluster import manifest
 from tests.verdicts import broken_rules
 from tests.vm.test_failures import wait_for
-from tests.waiting import LONGEST_S
+from tests.waiting import LONGEST_S, PATIENT_MS
 
 pytestmark = [
     pytest.mark.integration,
@@ -32,6 +32,7 @@ pytestmark = [
 ]
 
 NAME = "kept"
+COUNT_WINDOW_S = 5
 GAP_S = 30.0
 """Longest time without an answer: machines are emulated on a host that four others share."""
 TRIALS = 3
@@ -98,7 +99,8 @@ def test_without_its_witness_no_side_goes_on(lab: Lab, hosts: Mapping[str, Names
 @pytest.fixture
 def coordinator(lab: Lab) -> Iterator["subprocess.Popen[str]"]:
     """A process that keeps a pair over hosts."""
-    process = lab.start("pair", "create", NAME, "--fleet", lab.file, "--lease", "10")
+    words = ("pair", "create", NAME, "--lease", "10", "--silence-ms", str(PATIENT_MS))
+    process = lab.start(*words, "--fleet", lab.file)
     try:
         yield process
     finally:
@@ -161,9 +163,24 @@ def test_a_killed_coordinator_ends_no_pair_and_the_next_command_takes_it_over(
     assert not left(hosts)
 
 
+def test_pairs_over_two_hosts_are_measured_with_primaries_together_and_crossed(
+    lab: Lab, hosts: Mapping[str, NamespaceHost]
+) -> None:
+    counts = ["--pairs", "2", "--seconds", str(COUNT_WINDOW_S)]
+    done = lab.loadstone("pair", "measure-count", "--fleet", lab.narrow("s1", "s2", "w1").file, *counts, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    loads = json.loads(done.stdout)
+    assert [(load["pairs"], load["arrangement"]) for load in loads] == [(2, "together"), (2, "crossed")]
+    for load in loads:
+        assert len(load["answers_per_s_by_pair"]) == 2, load["warnings"]
+        assert min(load["answers_per_s_by_pair"]) > 0 and load["median_ms"] > 0 and load["lag_ms"] >= 0
+    assert not left(hosts)
+
+
 def test_a_failover_over_hosts_is_measured_and_reported(lab: Lab, hosts: Mapping[str, NamespaceHost]) -> None:
     words = ["failover", "static", "--rate", "20", "--arrivals", "constant", "--kill", "primary", "--at", "3"]
-    words += ["--profile", "brief", "--steady", "20", "--platform", "pair", "--fleet", lab.file]
+    words += ["--machine", f"platform=pair,silence_ms={PATIENT_MS}", "--fleet", lab.file]
+    words += ["--profile", "brief", "--steady", "20"]
     stalled: list[object] = []
     while True:
         name = f"over-{len(stalled)}"

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,15 +15,12 @@ from loadstone.host import runtime
 from loadstone.model.fault import FaultKind
 from loadstone.platforms.pair import command as pair_command
 from loadstone.platforms.pair import local_side
+from loadstone.platforms.pair.command import PairLayout
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.side import Side
 from tests.contract.conftest import OURS, traces
-from tests.waiting import WAIT_S, until
+from tests.waiting import PATIENT_MS, WAIT_S, until
 
-PATIENCE_MS = 3000
-"""Silence after which a side of a test's pair takes the other for dead. The product waits for half a second, which a
-host with other work may not give to every process.
-"""
 MORE = 20
 """Answers after which a client is known to be served."""
 Asking = TypeVar("Asking", bound=Client)
@@ -119,8 +116,8 @@ def shared_pair(folder: Path, **settings: Any) -> Iterator[SharedPair]:
 def patient_agents() -> Iterator[None]:
     """Has agents of pairs that start in this process wait for longer than half a second for each other."""
 
-    def agent(*declared: Any) -> list[str]:
-        return [*pair_command.build_agent_command(*declared), "--patience-ms", str(PATIENCE_MS)]
+    def agent(program: str, layout: PairLayout, *declared: Any) -> list[str]:
+        return pair_command.build_agent_command(program, replace(layout, silence_ms=PATIENT_MS), *declared)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(local_side, "build_agent_command", agent)

@@ -24,7 +24,7 @@ from tests.integration.conftest import command
 from tests.processes import is_running
 from tests.vm.conftest import MORE
 from tests.vm.test_failures import wait_for
-from tests.waiting import LONGEST_S, WAIT_S
+from tests.waiting import LONGEST_S, PATIENT_MS, WAIT_S
 
 pytestmark = [
     pytest.mark.integration,
@@ -41,7 +41,7 @@ Keeping = tuple["subprocess.Popen[str]", list[str]]
 @contextmanager
 def keeping(folder: Path, name: str, *words: str) -> Iterator[Keeping]:
     """A process that keeps a new pair, and what it wrote until the pair served."""
-    argv = command("pair", "create", name, *words)
+    argv = command("pair", "create", name, "--silence-ms", str(PATIENT_MS), *words)
     with subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
         said = []
@@ -54,15 +54,15 @@ def keeping(folder: Path, name: str, *words: str) -> Iterator[Keeping]:
             yield process, said
         finally:
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=LONGEST_S)
+            said += process.communicate(timeout=LONGEST_S)[:1]
 
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Iterator[str]:
     """A pair that another process keeps."""
-    with keeping(tmp_path, NAME) as (process, _):
+    with keeping(tmp_path, NAME) as (process, said):
         yield NAME
-    assert process.returncode == 0
+    assert process.returncode == 0, said
 
 
 @dataclass(frozen=True)

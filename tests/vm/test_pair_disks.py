@@ -32,7 +32,7 @@ from tests.vm.conftest import (
     patient_agents,
     shared_pair,
 )
-from tests.waiting import WAIT_S, until
+from tests.waiting import PATIENT_MS, WAIT_S, until
 
 pytestmark = [
     pytest.mark.integration,
@@ -261,7 +261,7 @@ def small(tmp_path: Path) -> Iterator[Sequence[Path]]:
 @pytest.mark.slow("boots a pair three times")
 def test_a_pair_whose_both_sides_are_gone_restarts_from_its_disk_with_all_that_was_acknowledged(tmp_path: Path) -> None:
     async def play() -> None:
-        async with serving(tmp_path, disk=DISK_MIB, restart=True) as (machine, _, _):
+        async with serving(tmp_path, disk=DISK_MIB, restart=True, silence_ms=PATIENT_MS) as (machine, _, _):
             address = await database_of(machine)
             async with asking(Writer(*address, WAIT_S / 3)) as writer:
                 await more_answers(writer)

@@ -11,6 +11,7 @@ from loadstone.store.read import read_result
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.integration.conftest import LoadstoneRunner, loadstone, newest, run_until  # noqa: F401
 from tests.vm.test_machines import DEBIAN
+from tests.waiting import PATIENT_MS
 
 pytestmark = [
     pytest.mark.integration,
@@ -35,7 +36,8 @@ def is_seen(study: Path) -> bool:
 
 def test_a_stock_server_in_a_pair_outlives_its_primary(tmp_path: Path, loadstone: LoadstoneRunner) -> None:  # noqa: F811
     load = ("--rate", "5", "--arrivals", "constant", "--profile", "brief", "--steady", "6", "--kill", "primary")
-    machine = ("--service", "nginx-php", "--machine", f"platform=pair,image={DEBIAN},memory=256")
+    settings = f"platform=pair,image={DEBIAN},memory=256,silence_ms={PATIENT_MS}"
+    machine = ("--service", "nginx-php", "--machine", settings)
     done = run_until(loadstone, tmp_path, is_seen, "failover", "static", *load, "--at", "3", *machine)
     result = read_run(newest(tmp_path))
     assert result.manifest.status is Status.COMPLETE, done.stdout + done.stderr

@@ -36,7 +36,7 @@ from tests.contract.conftest import get, nothing_is_left  # noqa: F401
 from tests.integration.conftest import LoadstoneRunner, loadstone, newest, page, report  # noqa: F401
 from tests.verdicts import WINDOW
 from tests.vm.test_failures import small_disk, wait_for
-from tests.waiting import LONGEST_S
+from tests.waiting import LONGEST_S, PATIENT_MS
 
 pytestmark = [
     pytest.mark.integration,
@@ -338,7 +338,7 @@ def test_both_sides_of_a_pair_begin_with_a_saved_state_and_replay_what_follows(
     addresses: list[str] = []
 
     async def play() -> str:
-        async with up(tmp_path, "platform=pair,memory=192") as (machine,):
+        async with up(tmp_path, f"platform=pair,memory=192,silence_ms={PATIENT_MS}") as (machine,):
             assert isinstance(machine, PairMachine)
             await serves(machine)
             identities.append(machine.facts["boot_id"])

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,13 +17,21 @@ from loadstone.cli.pair_experiments import (
     measure_slowed,
     measure_timer,
 )
+from loadstone.cli.pair_hosts import FleetFile, PairHosts, read_pair_fleet
 from loadstone.cli.pair_keeping import DATABASE_ROLE, create_pair, make_table, take_over, take_over_hosts
 from loadstone.cli.screen import out, say, warn
 from loadstone.fleet.inventory import read_fleet
 from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.fault import FaultKind
 from loadstone.platforms.pair import control
-from loadstone.platforms.pair.disk import MOST_LEASE_MIN, Disks, Reads
+from loadstone.platforms.pair.disk import (
+    LEAST_SILENCE_MS,
+    MOST_LEASE_MIN,
+    MOST_SILENCE_MS,
+    SILENCE_MS,
+    Disks,
+    Reads,
+)
 from loadstone.platforms.pair.ending import wait_until_gone
 from loadstone.platforms.pair.fitness import FitnessFinding, examine_host, explain_refusal
 from loadstone.platforms.pair.sizing import MEASURED_MBIT_PER_S, compute_log_bandwidth
@@ -56,14 +63,6 @@ app.command("measure-round-trip")(measure_distance)
 app.command("measure-link")(measure_full_link)
 app.command("measure-count")(measure_several)
 app.command("measure-reads")(measure_disk_reads)
-FleetFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--fleet",
-        metavar="FILE",
-        help="Fleet file (TOML) of a pair over hosts (docs/how-to/fleet.md). Default: both sides on this host.",
-    ),
-]
 PairArgument = Annotated[str, typer.Argument(help="Name of the pair.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Memory = Annotated[int, typer.Option(min=64, max=65536, help="Memory of the machine, in MiB.")]
@@ -106,23 +105,28 @@ def create(
             help="Minutes for which the pair continues when this process is killed, after the last command.",
         ),
     ] = LEASE_MIN,
+    silence_ms: Annotated[
+        int,
+        typer.Option(
+            min=LEAST_SILENCE_MS,
+            max=MOST_SILENCE_MS,
+            help="Milliseconds without a sign of life after which a side suspects the other.",
+        ),
+    ] = SILENCE_MS,
     fleet: FleetFile = None,
-    host: Annotated[
-        str, typer.Option(metavar="A+B", help="Hosts of both sides, in a fleet. Default: two that the fleet chooses.")
-    ] = "",
+    host: PairHosts = "",
 ) -> Exit:
     """Create a pair that runs until Ctrl-C or `pair end`; other commands inspect and change it meanwhile."""
     control.require_name(name)
     if serve not in SERVED:
         raise UsageError(f"A pair cannot run `{serve}`. Use one of {', '.join(SERVED)}.")
-    if host and fleet is None:
-        raise UsageError(f"`--host {host}` requires a fleet. Add --fleet FILE.")
-    hosts = None if fleet is None else read_fleet(fleet)
+    hosts = read_pair_fleet(fleet, host)
     say(LIMITS)
     if hosts is None:
         _require_fitness(memory)
     size = {"platform": "pair", "memory": memory, "disk": disk, "disks": disks, "reads": reads}
-    settings = {**size, "restart": restart, "lease": lease, **({"host": host} if host else {})}
+    life = {"restart": restart, "lease": lease, "silence_ms": silence_ms}
+    settings = {**size, **life, **({"host": host} if host else {})}
     with control.lock_keeper(name):
         if control.state_of_unkept(name) is control.PairState.WITHOUT_KEEPER:
             raise PlatformError(

@@ -3,15 +3,18 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from loadstone.cli.exits import Exit
+from loadstone.cli.pair_hosts import FleetFile, PairHosts, read_pair_fleet
 from loadstone.cli.screen import out, say
 from loadstone.host.runtime import make_temporary_folder
 from loadstone.model.errors import UsageError
+from loadstone.model.fleet import FleetSpec
 from loadstone.platforms.pair.disk import MOST_LINK_MBITS, MOST_ROUND_TRIP_MS
 from loadstone.platforms.pair.experiments import (
     PUBLISHED_TICK_BYTES,
@@ -23,9 +26,11 @@ from loadstone.platforms.pair.experiments import (
     TickCost,
 )
 from loadstone.platforms.pair.fitness import examine_memory
+from loadstone.run.hosts import open_fleet_for
 from loadstone.testbed.pair_experiments import (
     SIDES,
     measure_counts,
+    measure_crossed,
     measure_links,
     measure_reads,
     measure_round_trips,
@@ -142,26 +147,41 @@ def measure_full_link(
 
 def measure_several(
     pairs: Annotated[
-        list[int], typer.Option(min=1, max=MOST_EXPERIMENT_PAIRS, help="Pairs on this host at once. Repeatable.")
+        list[int], typer.Option(min=1, max=MOST_EXPERIMENT_PAIRS, help="Pairs that run at once. Repeatable.")
     ] = [*EXPERIMENT_PAIRS],  # noqa: B006
     seconds: ExperimentLength = EXPERIMENT_SECONDS,
     memory: ExperimentMemory = EXPERIMENT_MEMORY_MIB,
+    fleet: FleetFile = None,
+    host: PairHosts = "",
     as_json: ExperimentJson = False,
 ) -> Exit:
-    """Measure several pairs on this host at once, each with one client: throughput, lag, slowing of primaries."""
+    """Measure several pairs at once, each with one client: throughput, lag, slowing of primaries.
+
+    Without a fleet both sides of every pair are on this host. In a fleet the pairs have two hosts. Each count is
+    measured with all primaries on one host, then with primaries on both.
+    """
     _require_different("--pairs", pairs)
-    finding = examine_memory(memory, SIDES * max(pairs))
-    if not finding.is_fit:
+    hosts = read_pair_fleet(fleet, host)
+    if hosts is None and not (finding := examine_memory(memory, SIDES * max(pairs))).is_fit:
         raise UsageError(
             f"`--pairs {max(pairs)}` with `--memory {memory}` does not fit this host: {finding.detail}. "
             "Use fewer pairs, or less memory for each machine."
         )
     with make_temporary_folder("pair-count") as logs:
-        loads = asyncio.run(measure_counts(logs, pairs, seconds, memory))
+        loads = asyncio.run(_measure_several(logs, pairs, seconds, memory, hosts, host))
     _print(as_json, [load.as_json for load in loads], _tabulate_counts(loads))
     if not as_json:
         say("Times in ms; the lag is the largest. One client for each pair, one connection, no pauses.")
     return Exit.PASS
+
+
+async def _measure_several(
+    logs: Path, pairs: Sequence[int], seconds: float, memory: int, hosts: FleetSpec | None, host: str
+) -> list[CountLoad]:
+    async with open_fleet_for(hosts, logs) as fleet:
+        if fleet is None:
+            return await measure_counts(logs, pairs, seconds, memory)
+        return await measure_crossed(logs, pairs, seconds, memory, fleet, host)
 
 
 def measure_disk_reads(
@@ -253,10 +273,11 @@ def _tabulate_links(loads: Sequence[LinkLoad]) -> Table:
 
 
 def _tabulate_counts(loads: Sequence[CountLoad]) -> Table:
-    table = Table("pairs", "answers/s", "each", "median", "lag", "slowed", "warnings", show_edge=False)
+    table = Table("pairs", "primaries", "answers/s", "each", "median", "lag", "slowed", "warnings", show_edge=False)
     for load in loads:
         table.add_row(
             str(load.pairs),
+            load.arrangement,
             _format("{:.1f}", load.answers_per_s),
             ", ".join(f"{rate:.1f}" for rate in load.answers_per_s_by_pair),
             _format("{:.1f}", load.median_ms),

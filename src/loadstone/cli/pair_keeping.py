@@ -13,6 +13,7 @@ from rich.table import Table
 
 from loadstone.cli.screen import out, say, warn
 from loadstone.fleet.open import OpenFleet
+from loadstone.fleet.pairs.spread import NO_TWO_HOSTS
 from loadstone.fleet.pairs.takeover import PairEndedError, adopt_spread_pair
 from loadstone.model.errors import PlatformError
 from loadstone.model.fleet import FleetSpec
@@ -45,10 +46,7 @@ async def create_pair(name: str, wanted: MachineSpec, serve: str, hosts: FleetSp
         async with open_fleet_for(hosts, logs) as fleet, open_testbed(logs, fleet) as base:
             machine = await base.start_machine(name, wanted, (PUBLIC,))
             if not isinstance(machine, PairMachine):
-                raise PlatformError(
-                    "The fleet cannot have a pair over hosts. It needs two hosts of role `system` and one of role "
-                    "`witness`, on three machines."
-                )
+                raise PlatformError(NO_TWO_HOSTS)
             if advice := machine.facts.get("advice"):
                 warn(advice)
             record = _describe(machine, wanted, logs, hosts)

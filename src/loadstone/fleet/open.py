@@ -16,7 +16,7 @@ from pathlib import Path
 from loadstone.fleet.cluster import find_head_host
 from loadstone.fleet.contract import Fleet, FleetError
 from loadstone.fleet.dealing import Dealer, Room
-from loadstone.fleet.pairs.spread import Homes, SpreadPair, check_homes, explain_one_host
+from loadstone.fleet.pairs.spread import NO_TWO_HOSTS, Homes, SpreadPair, check_homes, explain_one_host
 from loadstone.fleet.remote import RemoteMachine
 from loadstone.fleet.requests import (
     AddRoute,
@@ -31,16 +31,13 @@ from loadstone.fleet.reserved import BEAT_S, FleetHost
 from loadstone.fleet.routes import add_route, compute_block
 from loadstone.host.secrets import join_token
 from loadstone.host.tasks import end_tasks
-from loadstone.model.fleet import FleetSpec, HostRole
+from loadstone.model.fleet import COORDINATOR_SPARE_S, FleetSpec, HostRole
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.platforms.contract import Attachment
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.maker import MachineMaker
 from loadstone.platforms.pair.fitness import MOST_PAIRS_A_CORE
 from loadstone.platforms.registry import get_platform_kind
-
-COORDINATOR_SPARE_S = 1.0
-"""Seconds that a coordinator may be silent for longer than a host."""
 
 
 @dataclass
@@ -82,6 +79,13 @@ class OpenFleet:
             self.sides.update(host.name for host in homes.sides)
             return SpreadPair(homes, self.hosts, self.own_address)
         return _Placed(self, self._system_host(spec.host or self._dealt(spec, together)))
+
+    def choose_pair_hosts(self, spec: MachineSpec) -> list[FleetHost]:
+        """Chooses the hosts of a pair's sides. Raises FleetError where the fleet cannot have a pair over hosts."""
+        place = self.place_of(spec)
+        if not isinstance(place, SpreadPair):
+            raise FleetError(NO_TWO_HOSTS)
+        return list(place.homes.sides)
 
     def _system_host(self, name: str) -> FleetHost:
         """A host for systems by its name. Raises FleetError."""

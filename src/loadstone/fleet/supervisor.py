@@ -106,6 +106,7 @@ class Supervisor:
             "kernel": platform.release(),
             "cores": len(read_core_list(self.cores) if self.cores else os.sched_getaffinity(0)),
             "memory_mib": psutil.virtual_memory().total >> 20,
+            "free_mib": psutil.virtual_memory().available >> 20,
             "unix_s": time.time(),
             "undone": undone,
             "first": self._gauge.first,
@@ -159,7 +160,8 @@ class Supervisor:
 
     async def start_driver(self, name: str, leader: str, token: str) -> None:
         """Starts a driver that joins the one that leads there. Raises ServiceError."""
-        argv = [*(on_cores(self.cores) if self.cores else ()), find_driver(), "join", leader]
+        pinned = on_cores(self.cores) if self.cores else ()
+        argv = [*pinned, find_driver(), "join", leader, "--silence-s", f"{self.silence_s:g}"]
         log = self._made_by().logs / f"{name}.log"
         child = await begin(argv, log, ["loadstone-driver", "join"], Readiness.NONE, {JOIN_TOKEN: token})
         self._drivers[name] = child

@@ -66,6 +66,14 @@ def test_the_primaries_of_two_hosts_are_crossed_and_each_has_four_pairs_at_most(
     assert homes(two, "platform=pair,host=s1+s2") == ["s1", "s2", "w1"]
 
 
+def test_the_hosts_of_a_pair_are_chosen_before_there_is_a_pair() -> None:
+    named = read_machine("platform=pair,host=s3+s1")
+    assert [host.name for host in fleet(ROLES).choose_pair_hosts(read_machine("platform=pair"))] == ["s1", "s2"]
+    assert [host.name for host in fleet(ROLES).choose_pair_hosts(named)] == ["s3", "s1"]
+    with pytest.raises(FleetError, match="two hosts of role `system` and one of role `witness`"):
+        fleet({"s1": "system", "w1": "witness"}).choose_pair_hosts(read_machine("platform=pair"))
+
+
 def test_a_host_with_four_pairs_is_left_out_while_two_others_are_free() -> None:
     three = fleet(ROLES)
     for _ in range(4):

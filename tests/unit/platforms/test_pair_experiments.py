@@ -7,12 +7,14 @@ import pytest
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.pair.disk import Disks, Reads
 from loadstone.platforms.pair.experiments import (
+    Arrangement,
     ClientWindow,
     ReadsReading,
     TickReading,
     compute_reads_cost,
     compute_tick_costs,
     explain_unmeasured,
+    list_primary_hosts,
     summarize_count,
     summarize_delay,
     summarize_link,
@@ -115,24 +117,30 @@ def test_a_link_is_used_by_what_was_sent_and_not_by_the_log_before_compression()
 
 def test_pairs_at_once_have_the_sum_of_their_answers_and_the_worst_lag() -> None:
     windows = [window([0.004, 0.002], report(1, lag_ms=7.0)), window([0.008], report(1, lag_ms=3.0, slowed_pct=50))]
-    load = summarize_count(windows, ["0.5 of 2 cores free, 4 wanted"])
+    load = summarize_count(Arrangement.ONE_HOST, windows, ["0.5 of 2 cores free, 4 wanted"])
     assert (load.pairs, load.answers_per_s_by_pair, load.answers_per_s) == (2, [1.0, 0.5], 1.5)
     assert (load.median_ms, load.lag_ms, load.slowed_pct) == (4.0, 7.0, 25.0)
     assert load.warnings == ["0.5 of 2 cores free, 4 wanted"]
 
 
+def test_primaries_are_on_the_first_host_or_on_both_by_turns() -> None:
+    assert list_primary_hosts(Arrangement.TOGETHER, ["s1+s2", "s2+s1"], 3) == ["s1+s2"] * 3
+    assert list_primary_hosts(Arrangement.CROSSED, ["s1+s2", "s2+s1"], 3) == ["s1+s2", "s2+s1", "s1+s2"]
+
+
 def test_pairs_that_lost_a_secondary_are_counted_in_the_warnings() -> None:
     lost = ClientWindow(2.0, [0.1], report(0), [report(1)], is_protected=False)
-    assert summarize_count([window([0.1], report(1)), lost], []).warnings == ["1 of 2 pairs lost a secondary"]
+    load = summarize_count(Arrangement.CROSSED, [window([0.1], report(1)), lost], [])
+    assert (load.arrangement, load.warnings) == ("crossed", ["1 of 2 pairs lost a secondary"])
 
 
 def test_pairs_of_which_a_pair_has_no_answer_are_no_measurement() -> None:
     with pytest.raises(PlatformError, match="`2 pairs`: a pair has no answers or no reports"):
-        summarize_count([window([0.1], report(1)), window([], report(1))], [])
+        summarize_count(Arrangement.CROSSED, [window([0.1], report(1)), window([], report(1))], [])
 
 
 def test_pairs_that_were_not_measured_have_reasons_and_no_figures() -> None:
-    load = explain_unmeasured(3, ["100 MiB free, 3852 needed"])
+    load = explain_unmeasured(3, Arrangement.TOGETHER, ["100 MiB free, 3852 needed"])
     assert (load.pairs, load.warnings, load.answers_per_s_by_pair) == (3, ["100 MiB free, 3852 needed"], [])
     assert load.answers_per_s is load.median_ms is load.lag_ms is load.slowed_pct is None
 

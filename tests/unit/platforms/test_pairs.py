@@ -87,6 +87,9 @@ def test_an_agent_that_follows_is_told_whom() -> None:
     distant = replace(LAYOUT, round_trip_ms=0.3)
     assert build_agent_command("loadstone-pair", distant, FILES, "tap2", "127.0.0.1:9")[-2:] == ["--delay-us", "150"]
     assert "--delay-us" not in build_agent_command("loadstone-pair", distant, FILES, "tap1", None)
+    assert "--patience-ms 500" in " ".join(alone)
+    patient = replace(LAYOUT, silence_ms=3000)
+    assert "--patience-ms 3000" in " ".join(build_agent_command("loadstone-pair", patient, FILES, "tap1", None))
     slow = replace(LAYOUT, link_mbits=2.5)
     assert build_agent_command("loadstone-pair", slow, FILES, "tap2", "127.0.0.1:9")[-2:] == [
         "--link-bytes-per-s",
@@ -172,6 +175,7 @@ def test_what_means_nothing_for_a_pairs_disk_is_refused() -> None:
     assert "disk=64" in describe_idle_settings(False, PairSettings(disks=Disks.SHARED))
     assert "disks=shared" in describe_idle_settings(True, PairSettings(reads=Reads.SECONDARY))
     assert "protected=false" in describe_idle_settings(True, PairSettings(protected=False, round_trip_ms=1))
+    assert "`silence_ms` requires" in describe_idle_settings(True, PairSettings(protected=False, silence_ms=900))
     assert "`link_mbits` requires" in describe_idle_settings(True, PairSettings(protected=False, link_mbits=1))
 
 

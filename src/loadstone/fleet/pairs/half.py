@@ -170,6 +170,7 @@ class HostedHalf:
             self.remote,
             settings.cold,
             lease_s=settings.lease_s,
+            silence_ms=settings.silence_ms,
             round_trip_ms=settings.round_trip_ms,
             link_mbits=settings.link_mbits,
         )

@@ -154,7 +154,7 @@ class RemoteSide(Side):
 
     async def _hear(self) -> None:
         """Takes what it says, by this host's clock, until it says nothing any more."""
-        is_mute = False
+        is_mute, report = False, self.metrics
         while not is_mute:
             asked_s = time.monotonic()
             try:
@@ -164,10 +164,13 @@ class RemoteSide(Side):
                     continue  # this process stood still
                 break
             ahead_s = seen.unix_s - time.time()
+            is_new, report = seen.metrics != report, dict(seen.metrics)
             for event in (*seen.events, *filter(None, [seen.metrics])):
                 event["heard_unix_s"] -= ahead_s
             async with self._heard:
-                self._is_running, is_mute, self.metrics = seen.is_up, seen.is_mute, seen.metrics
+                self._is_running, is_mute = seen.is_up, seen.is_mute
+                if is_new:
+                    self.metrics = seen.metrics
                 self.events += seen.events
                 self._heard.notify_all()
         self._is_running = False

@@ -35,6 +35,10 @@ from loadstone.platforms.pair.side import Side
 from loadstone.platforms.subnets import find_free_subnet
 from loadstone.services import reference
 
+NO_TWO_HOSTS = (
+    "The fleet cannot have a pair over hosts. It needs two hosts of role `system` and one of role `witness`, on three "
+    "machines."
+)
 NUMBERS = 1 << 24
 """Networks are told apart by so many numbers (RFC 7348, section 5)."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from loadstone.platforms.fabric import NetworkInterface
-from loadstone.platforms.pair.disk import NO_PAIR_DISK, PairDisk, build_agent_options, build_qemu_options
+from loadstone.platforms.pair.disk import NO_PAIR_DISK, SILENCE_MS, PairDisk, build_agent_options, build_qemu_options
 from loadstone.platforms.pair.mode import Mode
 from loadstone.platforms.vm.command import KERNEL_LINE, QEMU, build_module_argument
 from loadstone.platforms.vm.image import Image
@@ -139,6 +139,8 @@ class PairLayout:
     """Whether a second machine follows it."""
     lease_s: int = 0
     """Seconds that it lives on without a keeper."""
+    silence_ms: int = SILENCE_MS
+    """After which a side suspects the other."""
     round_trip_ms: float = 0.0
     """Added to the round trip between both sides."""
     link_mbits: float = 0.0
@@ -194,6 +196,7 @@ def build_agent_command(program: str, layout: PairLayout, files: SideFiles, tap:
     """The words of the agent beside a machine; one that follows is told its primary's address."""
     argv = [program, "agent", "--name", files.name, "--memory", str(files.memory)]
     argv += ["--inlet", str(files.inlet), "--outlet", str(files.outlet), "--tap", tap, "--mac", layout.nic.mac]
+    argv += ["--patience-ms", str(layout.silence_ms)]
     if layout.disk.mib:
         argv += build_agent_options(layout.disk, files.disk, files.disk_socket)
     argv += (

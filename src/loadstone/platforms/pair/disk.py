@@ -17,9 +17,12 @@ MOST_CYLINDERS = 16383
 """Where the geometry is told, QEMU does not read the disk to guess it before the machine runs; the most that a disk has
 by ATA/ATAPI-6, as of every larger one."""
 LEASE_UNIT_S = 60
+SILENCE_MS = 500
+"""Usual silence after which a side suspects the other."""
+LEAST_SILENCE_MS, MOST_SILENCE_MS = 200, 60_000
 MOST_ROUND_TRIP_MS = 100
+"""Longest round trip that is added: half of the shortest silence."""
 MOST_LINK_MBITS = 100_000
-"""Longest round trip that is added: agents suspect each other after 500 ms of silence."""
 MOST_LEASE_MIN = 365 * 24 * 60
 REQUESTS = 16
 """Under way at once, most: QEMU's client of network block devices sends as many in the order in which they were made
@@ -59,6 +62,10 @@ class PairSettings(RestorableSettings):
     lease: Annotated[int, Field(ge=0, le=MOST_LEASE_MIN)] = Field(
         default=0, description="minutes that the pair continues without the process that created it, 0 to 525600"
     )
+    silence_ms: Annotated[int, Field(ge=LEAST_SILENCE_MS, le=MOST_SILENCE_MS)] = Field(
+        default=SILENCE_MS,
+        description="milliseconds without a sign of life after which a side suspects the other, 200 to 60000",
+    )
     round_trip_ms: Annotated[float, Field(ge=0, le=MOST_ROUND_TRIP_MS)] = Field(
         default=0, description="milliseconds added to the round trip between both sides, to measure what distance costs"
     )
@@ -79,8 +86,8 @@ def describe_idle_settings(has_disk: bool, settings: PairSettings) -> str:
         return "A shared disk requires a size, such as `disk=64`."
     if settings.reads is Reads.SECONDARY and settings.disks is not Disks.SHARED:
         return "`reads` requires `disks=shared`: a secondary with its own disk always reads it itself."
-    for name in ("round_trip_ms", "link_mbits"):
-        if getattr(settings, name) and not settings.protected:
+    for name in ("silence_ms", "round_trip_ms", "link_mbits"):
+        if getattr(settings, name) != PairSettings.model_fields[name].default and not settings.protected:
             return f"`{name}` requires a secondary. Remove `protected=false`."
     return ""
 

@@ -5,6 +5,7 @@ channel that takes longer, a full link, several pairs on a host, and reads of a 
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from statistics import fmean, median, median_high
 from typing import Any
 
@@ -269,11 +270,28 @@ def summarize_link(link_mbits: float, window: ClientWindow) -> LinkLoad:
     )
 
 
+class Arrangement(StrEnum):
+    """Hosts of several pairs."""
+
+    ONE_HOST = "one host"
+    """Both sides of every pair are on this host."""
+    TOGETHER = "together"
+    """All primaries are on one of two hosts, all secondaries on the other."""
+    CROSSED = "crossed"
+    """Each of two hosts has primaries, and secondaries of the other's."""
+
+
+def list_primary_hosts(arrangement: Arrangement, hosts: Sequence[str], count: int) -> list[str]:
+    """Returns the host of each pair's primary."""
+    return [hosts[number % len(hosts) if arrangement is Arrangement.CROSSED else 0] for number in range(count)]
+
+
 @dataclass(frozen=True)
 class CountLoad:
-    """Several pairs of one host at once, each under a client of its own."""
+    """Several pairs at once, each under a client of its own."""
 
     pairs: int
+    arrangement: Arrangement
     answers_per_s_by_pair: list[float]
     """Empty where the pairs were not measured; the warnings have the reason."""
     answers_per_s: float | None
@@ -285,7 +303,7 @@ class CountLoad:
     slowed_pct: float | None
     """Mean over the pairs: share of its time for which a primary waits for its secondary."""
     warnings: list[str]
-    """Reasons why the figures say less about pairs than about this host."""
+    """Reasons why the figures say less about pairs than about their hosts."""
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -293,7 +311,7 @@ class CountLoad:
         return asdict(self)
 
 
-def summarize_count(windows: Sequence[ClientWindow], warnings: Sequence[str]) -> CountLoad:
+def summarize_count(arrangement: Arrangement, windows: Sequence[ClientWindow], warnings: Sequence[str]) -> CountLoad:
     """Returns the figures of pairs that were measured at once. Raises PlatformError where a pair has no answer or no
     report.
     """
@@ -305,6 +323,7 @@ def summarize_count(windows: Sequence[ClientWindow], warnings: Sequence[str]) ->
     rates = [window.answers_per_s for window in windows]
     return CountLoad(
         pairs=len(windows),
+        arrangement=arrangement,
         answers_per_s_by_pair=rates,
         answers_per_s=sum(rates),
         median_ms=1e3 * median_high(took for window in windows for took in window.latencies_s),
@@ -314,9 +333,9 @@ def summarize_count(windows: Sequence[ClientWindow], warnings: Sequence[str]) ->
     )
 
 
-def explain_unmeasured(pairs: int, warnings: Sequence[str]) -> CountLoad:
+def explain_unmeasured(pairs: int, arrangement: Arrangement, warnings: Sequence[str]) -> CountLoad:
     """Returns a count of pairs without figures, for these reasons."""
-    return CountLoad(pairs, [], None, None, None, None, list(warnings))
+    return CountLoad(pairs, arrangement, [], None, None, None, None, list(warnings))
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,13 @@ def examine_host(memory_mib: int, sides: int) -> list[FitnessFinding]:
 
 
 def examine_memory(memory_mib: int, sides: int) -> FitnessFinding:
-    """Compares free memory with that of so many sides."""
-    wanted_mib, free_mib = sides * (memory_mib + BESIDE_MIB), psutil.virtual_memory().available // FITNESS_MIB
+    """Compares free memory of this host with that of so many sides."""
+    return compare_memory(psutil.virtual_memory().available // FITNESS_MIB, memory_mib, sides)
+
+
+def compare_memory(free_mib: int, memory_mib: int, sides: int) -> FitnessFinding:
+    """Compares free memory of a host with that of so many sides."""
+    wanted_mib = sides * (memory_mib + BESIDE_MIB)
     return FitnessFinding("memory", f"{free_mib} MiB free, {wanted_mib} needed", free_mib >= wanted_mib)
 
 

@@ -167,6 +167,7 @@ def build_pair_layout(context: MachineContext, guest: Layout) -> PairLayout:
         is_cold=settings.cold,
         is_protected=settings.protected,
         lease_s=settings.lease_s,
+        silence_ms=settings.silence_ms,
         round_trip_ms=settings.round_trip_ms,
         link_mbits=settings.link_mbits,
     )

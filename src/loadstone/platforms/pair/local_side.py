@@ -212,7 +212,8 @@ class PairSide(Side):
 
     async def signal(self, number: signal.Signals, *whom: str) -> None:
         """To those that are there."""
-        send([self.processes[kind] for kind in whom if kind in self.processes], number)
+        running = self.processes  # once: a process may end between two looks
+        send([running[kind] for kind in whom if kind in running], number)
 
     async def read_outside(self) -> Json | None:
         """Returns the kernel's counters of QEMU's process, and of the agent's tap."""
@@ -222,8 +223,9 @@ class PairSide(Side):
     def _lines(self) -> dict[str, dict[str, int]]:
         """Counters of its tap; none while its agent does not run."""
         nic = replace(self.layout.nic, interface=self.tap)
+        agent = self.processes.get("agent")
         with contextlib.suppress(OSError):
-            return read_line_counters(self.processes["agent"], {nic.network: nic}) if "agent" in self.processes else {}
+            return read_line_counters(agent, {nic.network: nic}) if agent is not None else {}
         return {}
 
     async def fetch(self, source: Side, files: Mapping[Path, Path]) -> None:

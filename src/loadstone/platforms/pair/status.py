@@ -39,9 +39,10 @@ class StatusWatch:
         }
 
     def _side(self, side: Side) -> Json:
-        facts = {"name": side.files.name, "place": side.place, "pid": side.pid, "tap": side.tap}
+        pid = side.pid
+        facts = {"name": side.files.name, "place": side.place, "pid": pid, "tap": side.tap}
         try:
-            process = self._processes.setdefault(side.pid, psutil.Process(side.pid))
+            process = self._processes.setdefault(pid, psutil.Process(pid))
             return facts | {
                 "cpu_pct": process.cpu_percent(),
                 "memory_mib": round(process.memory_info().rss / STATUS_MIB),
