@@ -11,7 +11,7 @@ FUZZ_S := 600
 SOURCES := pyproject.toml setup.py Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python test-fast test-combinations test-all rates wheel image sites fleet-trial kvm-trial bench calibrate fuzz mutants lint format schemas docs reference checksums clean
+.PHONY: help setup demo test packages test-rust test-python test-fast test-combinations test-all rates wheel image sites fleet-trial kvm-trial bench calibrate fuzz mutants lint format schemas docs reference checksums clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -22,13 +22,15 @@ setup: $(VENV)/installed   ## build the programs and install them into .venv
 demo: $(if $(wildcard $(VENV)/installed),setup,$(VENV)/demo)   ## run one laptop tile of six roles for half a minute, judge and score it, write a report
 	@$(BIN)/loadstone demo
 
-test: test-rust test-python   ## test every behaviour once, in half an hour; installs missing system packages
+test:            ## test every behaviour once, in half an hour; installs missing system packages
+	@# all at once the first time: one waits for the compiler, the others for the network
+	@$(MAKE) --no-print-directory --jobs=3 packages test-rust $(VENV)/testing
+	@$(MAKE) --no-print-directory test-python
 
 test-rust:       ## tests of the driver and the servers
-	cargo test --workspace --quiet --release
+	MAKEFLAGS= cargo test --workspace --quiet --release
 
 test-python: $(VENV)/testing   ## tests of everything else, real runs and virtual machines included
-	@scripts/system-packages nginx chromium qemu images containers podman kernel dovecot postgresql mariadb php apache tomcat jpa balancers caches nfs ssh h2 tools
 	@# programs start several times faster with their byte code kept
 	@# and tests wait more than they compute: four at a time keep two cores busy
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 4 --dist loadgroup -m "not combination" tests
@@ -136,8 +138,11 @@ $(VENV)/installed: $(SOURCES) | $(VENV)/bin/python
 	@scripts/install-programs $(VENV) everything
 	@touch $@
 
-$(VENV)/testing: $(VENV)/developing
-	@scripts/system-packages libvirt
+# System packages that tests use.
+packages:
+	@scripts/system-packages libvirt nginx chromium qemu images containers podman kernel dovecot postgresql mariadb php apache tomcat jpa balancers caches nfs ssh h2 tools
+
+$(VENV)/testing: $(VENV)/developing | packages
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt libvirt-python
 	@touch $@
 

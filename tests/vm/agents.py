@@ -21,6 +21,7 @@ from pyroute2 import NetNS, netns
 from loadstone.host.programs import pair
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.pair.command import PairLayout, SideFiles, build_agent_command, find_namespace_file
+from loadstone.platforms.pair.disk import SILENCE_MS
 from loadstone.platforms.pair.lines import AgentLine
 from loadstone.platforms.vm.image import Image
 from tests.vm.client_view import STEP, find_violations
@@ -137,10 +138,12 @@ class Relay:
             self._server.close()
 
 
-def agent_argv(files: SideFiles, network: Network, tap: str, mac: str, follow: str | None) -> list[str]:
+def agent_argv(
+    files: SideFiles, network: Network, tap: str, mac: str, follow: str | None, patience_ms: int = SILENCE_MS
+) -> list[str]:
     """The command of an agent, which stays in this host's network and has its tap in the namespace."""
     nic = NetworkInterface("public", tap, network.name, "", mac, "")
-    layout = PairLayout(files.folder.name, 0, Image("", "", Path(), "", Path()), nic)
+    layout = PairLayout(files.folder.name, 0, Image("", "", Path(), "", Path()), nic, silence_ms=patience_ms)
     return [*build_agent_command(pair(), layout, files, tap, follow), "--tap-in", find_namespace_file(network.name)]
 
 
@@ -170,7 +173,7 @@ class Half:
     async def start_agent(
         self, network: Network, tap: str, mac: str, patience_ms: int, follow: str | None, *options: str
     ) -> None:
-        argv = [*agent_argv(self.files, network, tap, mac, follow), "--patience-ms", str(patience_ms), *options]
+        argv = [*agent_argv(self.files, network, tap, mac, follow, patience_ms), *options]
         with (self.folder / f"{self.name}.err").open("wb") as errors:
             self.agent = await asyncio.create_subprocess_exec(
                 *argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors
@@ -398,7 +401,7 @@ def leased(files: SideFiles, lease_s: int | None) -> list[str]:
 
 @asynccontextmanager
 async def whole_pair(
-    network: Network, folder: Path, patience_ms: int = 500, lease_s: int | None = None, delay_us: int = 0
+    network: Network, folder: Path, patience_ms: int = SILENCE_MS, lease_s: int | None = None, delay_us: int = 0
 ) -> AsyncIterator[Pair]:
     """Two agents and two machines, protected; with a lease the agents have control sockets. Their channel takes so much
     longer each way.
