@@ -15,10 +15,9 @@ import loadstone
 from tests.integration.conftest import NO_REPORT
 from tests.places import PROJECT
 from tests.preloaded import preloaded_command
+from tests.waiting import LONGEST_S
 
 CASES = PROJECT / "tests" / "cases"
-LONGEST_S = 300
-"""A case that lasts longer has failed."""
 STRANGER = 54321
 """A user id without a name."""
 

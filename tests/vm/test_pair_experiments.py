@@ -108,10 +108,10 @@ def test_reads_fill_the_log_only_where_their_data_comes_with_it(capsys: pytest.C
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        (("measure-round-trip", "--delay-ms", "0.001"), "`--delay-ms 0.001` is too short"),
+        (("measure-round-trip", "--delay-ms", "0.001"), "`--delay-ms 0.001` is too small. Use 0, or at least 0.01"),
         (("measure-round-trip", "--delay-ms", "1", "--delay-ms", "1.0"), "equal values: 1, 1"),
         (("measure-round-trip", "--delay-ms", "101"), "less than or equal to 100"),
-        (("measure-link", "--mbits", "0.01"), "`--mbits 0.01` is too slow"),
+        (("measure-link", "--mbits", "0.01"), "`--mbits 0.01` is too small. Use 0, or at least 0.1"),
         (("measure-link", "--mbits", "3", "--mbits", "3.0"), "equal values: 3, 3"),
         (("measure-count", "--pairs", "0"), "greater than or equal to 1"),
         (("measure-count", "--pairs", "2", "--pairs", "2"), "equal values: 2, 2"),

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
 
 use common::{counted, event, hear, parrot, plan, play, population, read, server};
 use loadstone_driver::engine::{run, Unread};
@@ -13,6 +14,7 @@ use loadstone_driver::join::{Joiner, Leader, Share, StartWord, Token};
 use loadstone_schedule::plan::Plan;
 use serde_json::{json, Value};
 
+const SILENCE: Duration = Duration::from_secs(3);
 const PAGE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nloadstone";
 
 fn arrivals(per_s: f64, seconds: f64, process: &str) -> Value {
@@ -42,7 +44,7 @@ fn a_slow_server_does_not_slow_arrivals_down() {
     // Each answer takes a quarter of a second; a closed loop with one connection would make eight requests.
     let slow = server(|mut stream| {
         while hear(&mut stream) {
-            std::thread::sleep(std::time::Duration::from_millis(250));
+            std::thread::sleep(Duration::from_millis(250));
             if stream.write_all(PAGE).is_err() {
                 return;
             }
@@ -96,7 +98,7 @@ fn led(plan: &Plan, joining: u32, share: Share) -> Vec<Value> {
         .map(|_| {
             let meeting = meeting.clone();
             std::thread::spawn(move || {
-                let joiner = Joiner::connect(&meeting, &token()).expect("a leader");
+                let joiner = Joiner::connect(&meeting, &token(), SILENCE).expect("a leader");
                 let mut events = joiner.events();
                 run(Box::new(joiner), &mut events, Unread::never()).expect("a run");
                 events.finish();
@@ -106,7 +108,7 @@ fn led(plan: &Plan, joining: u32, share: Share) -> Vec<Value> {
     let mut out = Vec::new();
     let plan = plan.clone();
     let (read_plan, start) = (move || Ok(plan.clone()), StartWord::Own);
-    let leader = Leader { read_plan, address: meeting, joining, token: token(), share, start };
+    let leader = Leader { read_plan, address: meeting, joining, token: token(), share, start, silence: SILENCE };
     run(Box::new(leader), &mut out, Unread::never()).expect("a run");
     joiners.into_iter().for_each(|joiner| joiner.join().expect("no panic"));
     read(&out)

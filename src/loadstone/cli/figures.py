@@ -24,20 +24,23 @@ def format_lines(result: WorkloadResult) -> Iterator[str]:
         yield from _failing(figures)
 
 
+def _average(figures: IterationFigures) -> str:
+    mean_s = figures.response.mean_s
+    return f"average {format_milliseconds(mean_s)}" if mean_s else "no times"
+
+
 def _summary_lines(figures: IterationFigures, headline: Headline) -> Iterator[str]:
     yield f"{headline.per_s:.4g} operations/s"
     if headline.errors_pct is None:
-        yield f"average {format_milliseconds(figures.response.mean_s)}" if figures.response.mean_s else "no times"
+        yield _average(figures)
         if figures.has_printed_errors:
             yield f"{sum(operation.error_count for operation in figures.operations)} validation errors"
         others = "other errors" if figures.has_printed_errors else "errors"
         yield f"percentiles and {others} not disclosed"
         return
     times = {"p50": headline.p50_s, "p95": headline.p95_s, "p99": headline.p99_s}
-    yield (
-        ", ".join(f"{name} {format_milliseconds(time)}" for name, time in times.items() if time is not None)
-        or "no times"
-    )
+    known = ", ".join(f"{name} {format_milliseconds(time)}" for name, time in times.items() if time is not None)
+    yield known or _average(figures)
     overdue = sum(operation.overdue for operation in figures.operations)
     late = f" and {overdue} operations without an answer in time" if overdue else ""
     yield f"errors {headline.errors_pct:.2f} %{late}"

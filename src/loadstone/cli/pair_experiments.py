@@ -106,9 +106,7 @@ def measure_distance(
 ) -> Exit:
     """Measure a pair over the round trip between both sides: throughput, response times, held outputs, log."""
     _require_different("--delay-ms", delay_ms)
-    for delay in delay_ms:
-        if not (delay == 0 or delay >= LEAST_DELAY_MS):
-            raise UsageError(f"`--delay-ms {delay:g}` is too short. Use 0, or at least {LEAST_DELAY_MS:g}.")
+    _refuse_below("--delay-ms", delay_ms, LEAST_DELAY_MS)
     with make_temporary_folder("pair-round-trip") as logs:
         costs = asyncio.run(measure_round_trips(logs, delay_ms, seconds, memory))
     _print(as_json, [cost.as_json for cost in costs], _tabulate_delays(costs))
@@ -133,9 +131,7 @@ def measure_full_link(
 ) -> Exit:
     """Measure a pair over the speed of the link between both sides: throughput, response times, lag, slowing."""
     _require_different("--mbits", mbits)
-    for speed in mbits:
-        if not (speed == 0 or speed >= LEAST_LINK_MBITS):
-            raise UsageError(f"`--mbits {speed:g}` is too slow. Use 0 for no limit, or at least {LEAST_LINK_MBITS:g}.")
+    _refuse_below("--mbits", mbits, LEAST_LINK_MBITS)
     with make_temporary_folder("pair-link") as logs:
         loads = asyncio.run(measure_links(logs, mbits, seconds, memory))
     _print(as_json, [load.as_json for load in loads], _tabulate_links(loads))
@@ -207,6 +203,12 @@ def _require_different(option: str, values: Sequence[float]) -> None:
     if len(set(values)) < len(values):
         listed = ", ".join(f"{value:g}" for value in values)
         raise UsageError(f"{option} has equal values: {listed}. Name each value once.")
+
+
+def _refuse_below(option: str, values: Sequence[float], least: float) -> None:
+    for value in values:
+        if 0 < value < least:
+            raise UsageError(f"`{option} {value:g}` is too small. Use 0, or at least {least:g}.")
 
 
 def _print(as_json: bool, rows: list[dict[str, Any]], table: Table) -> None:

@@ -290,7 +290,7 @@ def _operations(workload: Workload) -> Table:
         secure = " (TLS)" if operation.tls or (operation.tls is None and workload.target.tls) else ""
         table.add_row(
             name,
-            f"{100 * mix.operations[name]:.2f}",
+            _share(mix.operations[name]),
             operation.path if workload.tool else f"{operation.method} {operation.path}{secure}",
             str(len(files)),
             str(known + (operation.document_bytes or 0) or ""),
@@ -308,8 +308,13 @@ def _mixes(workload: Workload) -> Table:
         table.add_column(f"{workload.name}:{mix}" if mix else workload.name, justify="right")
     for name in (*workload.operations, *workload.left_out):
         shares = (mix.operations.get(name) for mix in by_mix.values())
-        table.add_row(name, *("" if share is None else f"{100 * share:.2f}" for share in shares))
+        table.add_row(name, *map(_share, shares))
     return table
+
+
+def _share(share: float | None) -> str:
+    """A share in percent; empty for an operation that is not in the mix."""
+    return f"{100 * share:.2f}" if share else ""
 
 
 def _limit(operation: Operation) -> str:

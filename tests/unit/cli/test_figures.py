@@ -27,6 +27,13 @@ def test_percentiles_over_too_few_are_not_told() -> None:
     assert line == "0.15 operations/s; p50 4 ms; errors 0.00 %"
 
 
+def test_times_without_percentiles_are_told_by_their_mean() -> None:
+    figures = iteration((operation("read", 3000, 0.004),), seconds=100)
+    means = replace(figures, response=replace(figures.response, percentiles_s={}), tool_drift_pct=40.0)
+    (line,) = told(means)
+    assert line.startswith("30 operations/s; average 4 ms; errors 0.00 %")
+
+
 def test_reconnects_and_requests_sent_again_stand_in_the_headline() -> None:
     figures = iteration((operation("home", 15, 0.004),), seconds=100)
     (line,) = told(replace(figures, connections=replace(NO_CONNECTIONS, reconnects=7, resent=3)))

@@ -39,18 +39,19 @@ def _items(workload: WorkloadResult) -> Iterator[tuple[str, str]]:
         yield "iteration", str(workload.iterations[-1].number)
     yield "operations/s", format_number(headline.per_s, 1)
     if headline.errors_pct is None:
-        mean_s = figures.response.mean_s
-        yield "average", "" if mean_s is None else format_milliseconds(mean_s)
-        yield "percentiles", UNDISCLOSED
+        yield from _means_alone(figures.response, UNDISCLOSED)
         if figures.has_printed_errors:
             yield "validation errors", format_number(sum(operation.error_count for operation in figures.operations))
             yield "other errors", UNDISCLOSED
         else:
             yield "errors", UNDISCLOSED
         return
-    for percentile, time_s in ((50, headline.p50_s), (95, headline.p95_s), (99, headline.p99_s)):
-        why = explain_unknown(figures.response, percentile)
-        yield f"p{percentile}", why if time_s is None else format_milliseconds(time_s)
+    if figures.tool_drift_pct is None:
+        for percentile, time_s in ((50, headline.p50_s), (95, headline.p95_s), (99, headline.p99_s)):
+            why = explain_unknown(figures.response, percentile)
+            yield f"p{percentile}", why if time_s is None else format_milliseconds(time_s)
+    else:
+        yield from _means_alone(figures.response, "unknown, clock drifted")
     yield "errors", f"{format_number(headline.errors_pct, 2)} %"
     if overdue := sum(operation.overdue for operation in figures.operations):
         yield "no answer in time", format_number(overdue)
@@ -58,6 +59,11 @@ def _items(workload: WorkloadResult) -> Iterator[tuple[str, str]]:
         yield "sent again", format_number(headline.resent)
     if headline.reconnects:
         yield "reconnects", format_number(headline.reconnects)
+
+
+def _means_alone(times: Distribution, why: str) -> Iterator[tuple[str, str]]:
+    yield "average", "" if times.mean_s is None else format_milliseconds(times.mean_s)
+    yield "percentiles", why
 
 
 def explain_unknown(times: Distribution, percentile: float) -> str:
