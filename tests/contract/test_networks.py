@@ -16,6 +16,7 @@ from loadstone.model.machine import PRIVATE, PUBLIC, SERVER, MachineSpec
 from loadstone.model.target import Endpoint
 from loadstone.platforms import journal
 from loadstone.platforms.fabric import BLOCK
+from loadstone.platforms.subnets import find_free_subnet
 from loadstone.testbed.context import open_testbed
 
 pytestmark = [pytest.mark.integration, pytest.mark.own_network]
@@ -98,6 +99,18 @@ def test_rules_of_a_killed_testbed_are_taken_away() -> None:
     assert journal.UNDO["rules"](entry) == f"routing rules from {subnet}/24"
     assert rules_from(subnet) == 0
     assert journal.UNDO["rules"](entry) == ""
+
+
+def test_a_network_that_rules_were_left_for_is_not_chosen() -> None:
+    free = find_free_subnet(BLOCK, iter(()))
+    rule = {"priority": 5101, "src": str(free), "action": "blackhole"}
+    with IPRoute() as routes:
+        routes.rule("add", **rule)
+        try:
+            assert find_free_subnet(BLOCK, iter(())) != free
+        finally:
+            routes.rule("del", **rule)
+    assert find_free_subnet(BLOCK, iter(())) == free
 
 
 def test_a_machine_answers_on_each_of_its_public_networks_and_a_peer_asks_over_the_private_one(tmp_path: Path) -> None:

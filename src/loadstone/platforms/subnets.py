@@ -15,8 +15,10 @@ PREFIX = 24
 
 
 def find_free_subnet(block: ipaddress.IPv4Network, ours: Iterator[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
-    """A network that no address of this host is in, and no route leads to."""
-    taken = [*ours, *_routed()]
+    """A network that no address of this host is in, no route leads to, and no routing rule is for: a testbed that was
+    killed may leave rules without links.
+    """
+    taken = [*ours, *_routed(), *_ruled()]
     for addresses in psutil.net_if_addrs().values():
         for address in addresses:
             if address.family.name == "AF_INET" and address.netmask:
@@ -33,3 +35,11 @@ def _routed() -> list[ipaddress.IPv4Network]:
         answers = routes.get_routes(family=socket.AF_INET)
         leads = [(route.get_attr("RTA_DST"), route["dst_len"]) for route in answers]
     return [ipaddress.IPv4Network(f"{address}/{length}", strict=False) for address, length in leads if address]
+
+
+def _ruled() -> list[ipaddress.IPv4Network]:
+    """Sources that this host's routing rules are for."""
+    with netlink.IPRoute() as routes:
+        rules = routes.get_rules(family=socket.AF_INET)
+        sources = [(rule.get_attr("FRA_SRC"), rule["src_len"]) for rule in rules]
+    return [ipaddress.IPv4Network(f"{address}/{length}", strict=False) for address, length in sources if address]
