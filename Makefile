@@ -32,8 +32,8 @@ test-rust:       ## tests of the driver and the servers
 
 test-python: $(VENV)/testing   ## tests of everything else, real runs and virtual machines included
 	@# programs start several times faster with their byte code kept
-	@# and tests wait more than they compute: four at a time keep two cores busy
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 4 --dist loadgroup -m "not combination" tests
+	@# and tests wait more than they compute: five at a time keep two cores busy
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 5 --dist loadgroup -m "not combination" tests
 	@echo "durations: target/test-durations.txt"
 	@if [ -s $(SKIPPED) ]; then echo "skipped:"; cat $(SKIPPED); else echo "skipped: nothing"; fi
 
@@ -42,7 +42,7 @@ test-fast: $(VENV)/developing   ## tests without servers, in two minutes, for th
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 2 --dist loadgroup tests/unit
 
 test-combinations: $(VENV)/testing   ## tests of further software and platforms for what `make test` shows once
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 4 --dist loadgroup -m combination tests
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 5 --dist loadgroup -m combination tests
 
 test-all: test test-combinations rates sites fleet-trial image   ## test every behaviour many times (hours; resumes after an interruption)
 
