@@ -22,7 +22,7 @@ setup: $(VENV)/installed   ## build the programs and install them into .venv
 demo: $(if $(wildcard $(VENV)/installed),setup,$(VENV)/demo)   ## run one laptop tile of six roles for half a minute, judge and score it, write a report
 	@$(BIN)/loadstone demo
 
-test:            ## test every behaviour once, in half an hour; installs missing system packages
+test:            ## test every behaviour once, in 15 minutes, or 25 the first time; installs missing system packages
 	@# all at once the first time: one waits for the compiler, the others for the network
 	@$(MAKE) --no-print-directory --jobs=3 packages test-rust $(VENV)/testing
 	@$(MAKE) --no-print-directory test-python

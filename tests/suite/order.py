@@ -1,4 +1,4 @@
-"""Which tests run beside each other: `make test` has three workers, and each takes whole groups of tests.
+"""Which tests run beside each other: `make test` has five workers, and each takes whole groups of tests.
 
 Tests of one module are one group, so that its fixtures are set up once. Tests with the mark `needs_core` are one group
 as well, the first: one worker runs them in turn, while the others begin with unit tests.
@@ -13,6 +13,8 @@ from tests.places import PROJECT
 CORE = "needs_core"
 FOLDERS = ("unit", "fleet", "vm", "contract", "integration", "sites")
 """Folders of tests in the order in which they run: what takes long stands before what takes a moment."""
+LONG = ("test_tiles.py", "test_cases.py", "test_tools.py", "test_studies.py")
+"""Modules that run before all others of their folder: each takes a worker for a minute and more."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -28,9 +30,11 @@ def _group(item: pytest.Item) -> str:
     return CORE if item.get_closest_marker(CORE) else _place(item).as_posix()
 
 
-def _rank(item: pytest.Item) -> tuple[int, int]:
-    folder = _place(item).parts[1]
-    return (0 if item.get_closest_marker(CORE) else 1, FOLDERS.index(folder) if folder in FOLDERS else len(FOLDERS))
+def _rank(item: pytest.Item) -> tuple[int, int, int]:
+    place = _place(item)
+    places = ((place.parts[1], FOLDERS), (place.name, LONG))
+    folder, module = (order.index(name) if name in order else len(order) for name, order in places)
+    return (0 if item.get_closest_marker(CORE) else 1, folder, module)
 
 
 def _place(item: pytest.Item) -> Path:
