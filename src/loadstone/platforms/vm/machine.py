@@ -57,6 +57,8 @@ BEFORE_PANIC = 200
 TOO_SMALL = ("Initramfs unpacking failed: write error", "out_of_memory", "Out of memory")
 """What Linux says that has no room for its first files, or ends for want of memory."""
 GIVE_MORE = "too little memory: give it more (`--machine memory=256`)"
+NOTHING_SAID = "is empty"
+"""End of a message of a machine that wrote nothing."""
 VM_LEAST_MIB = 128
 """Memory with less of which Linux may hang without a word."""
 
@@ -326,7 +328,8 @@ async def _within(machine: VirtualMachine, waiting: Coroutine[Any, Any, Any], se
     last_lines = read_last_output(machine.log, machine.layout.sockets.console)
     code = machine.process.returncode
     why = f"did not {do} within {seconds:g} s" if code is None else f"ended with {_how(code)} instead of coming up"
-    if code is None and machine.layout.spec.memory < VM_LEAST_MIB and GIVE_MORE not in last_lines:
+    has_no_word = code is None or last_lines.endswith(NOTHING_SAID)
+    if has_no_word and machine.layout.spec.memory < VM_LEAST_MIB and GIVE_MORE not in last_lines:
         last_lines += f"; it may have {GIVE_MORE}"
     raise PlatformError(f"The virtual machine {machine.name} {why}; {last_lines}")
 
@@ -346,7 +349,7 @@ def read_last_output(log: Path, console: Path) -> str:
             texts.append(f"{source} says: {text[max(0, begin) :][:TAIL]}")
             if any(sign in text for sign in TOO_SMALL):
                 texts.append(f"the machine has {GIVE_MORE}")
-    return "; ".join([*texts, f"console kept in {console}"]) if texts else f"its console, {console}, is empty"
+    return "; ".join([*texts, f"console kept in {console}"]) if texts else f"its console, {console}, {NOTHING_SAID}"
 
 
 async def _place_threads(machine: VirtualMachine) -> None:
