@@ -99,8 +99,8 @@ def test_without_its_witness_no_side_goes_on(lab: Lab, hosts: Mapping[str, Names
 @pytest.fixture
 def coordinator(lab: Lab) -> Iterator["subprocess.Popen[str]"]:
     """A process that keeps a pair over hosts."""
-    words = ("pair", "create", NAME, "--lease", "10", "--silence-ms", str(PATIENT_MS))
-    process = lab.start(*words, "--fleet", lab.file)
+    settings = ("--lease", "10", "--silence-ms", str(PATIENT_MS), "--fleet", lab.file)
+    process = lab.start("pair", "create", NAME, *settings)
     try:
         yield process
     finally:

@@ -18,7 +18,7 @@ def find_free_subnet(block: ipaddress.IPv4Network, ours: Iterator[ipaddress.IPv4
     """A network that no address of this host is in, no route leads to, and no routing rule is for: a testbed that was
     killed may leave rules without links.
     """
-    taken = [*ours, *_routed(), *_ruled()]
+    taken = [*ours, *_list_routed()]
     for addresses in psutil.net_if_addrs().values():
         for address in addresses:
             if address.family.name == "AF_INET" and address.netmask:
@@ -29,17 +29,11 @@ def find_free_subnet(block: ipaddress.IPv4Network, ours: Iterator[ipaddress.IPv4
     raise PlatformError(f"All private networks of {block} are in use on this machine. Stop the testbeds that use them.")
 
 
-def _routed() -> list[ipaddress.IPv4Network]:
-    """Where this host's routes lead, the default one left out."""
+def _list_routed() -> list[ipaddress.IPv4Network]:
+    """Where this host's routes lead, and the sources that its routing rules are for; the default of each left out."""
     with netlink.IPRoute() as routes:
-        answers = routes.get_routes(family=socket.AF_INET)
-        leads = [(route.get_attr("RTA_DST"), route["dst_len"]) for route in answers]
-    return [ipaddress.IPv4Network(f"{address}/{length}", strict=False) for address, length in leads if address]
-
-
-def _ruled() -> list[ipaddress.IPv4Network]:
-    """Sources that this host's routing rules are for."""
-    with netlink.IPRoute() as routes:
-        rules = routes.get_rules(family=socket.AF_INET)
-        sources = [(rule.get_attr("FRA_SRC"), rule["src_len"]) for rule in rules]
-    return [ipaddress.IPv4Network(f"{address}/{length}", strict=False) for address, length in sources if address]
+        leads = [(route.get_attr("RTA_DST"), route["dst_len"]) for route in routes.get_routes(family=socket.AF_INET)]
+        sources = [(rule.get_attr("FRA_SRC"), rule["src_len"]) for rule in routes.get_rules(family=socket.AF_INET)]
+    return [
+        ipaddress.IPv4Network(f"{address}/{length}", strict=False) for address, length in leads + sources if address
+    ]
