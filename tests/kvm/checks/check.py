@@ -1,6 +1,7 @@
 """A check, and the machines that checks start."""
 
 import asyncio
+import contextlib
 import re
 import subprocess
 from collections.abc import Awaitable, Callable
@@ -85,9 +86,12 @@ def read_status(task: Path, name: str) -> str:
 
 
 def thread_cores(machine: VirtualMachine) -> set[str]:
-    """Returns the lists of cores that the threads of a machine's process may use."""
-    tasks = Path(f"/proc/{machine.pid}/task").iterdir()
-    return {read_status(task, "Cpus_allowed_list") for task in tasks}
+    """Returns the lists of cores that the threads of a machine's process may use, unless they end meanwhile."""
+    cores: set[str] = set()
+    for task in Path(f"/proc/{machine.pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            cores.add(read_status(task, "Cpus_allowed_list"))
+    return cores
 
 
 async def run_command(*argv: str) -> tuple[int, str]:
