@@ -70,7 +70,8 @@ async def open_monitor(socket: Path, is_up: Callable[[], bool]) -> QMPClient:
         except (TimeoutError, QMPError, OSError) as error:
             why = error
         await asyncio.sleep(LINE_RETRY_INTERVAL_S)
-    raise PlatformError(f"QEMU does not answer at {socket.name} ({why!r}).")
+    waited = f"did not answer within {LINE_TIMEOUT_S:g} s" if is_up() else "ended before it answered"
+    raise PlatformError(f"QEMU {waited} at {socket.name} ({why!r}).")
 
 
 async def _session(socket: Path) -> QMPClient:

@@ -158,7 +158,7 @@ class PairSide(Side):
         try:
             self.qmp = await open_monitor(self.files.qmp, lambda: self.is_up)
         except PlatformError as error:
-            raise PlatformError(f"{error} {self._last_lines('qemu')}") from None
+            raise PlatformError(f"{error} The agent {self.files.name}: {await self.describe_reports()}") from None
         if self.agent is not None:
             await self.order("machine", pid=self.machine.pid)
 

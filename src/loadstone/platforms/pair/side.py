@@ -107,6 +107,15 @@ class Side(ABC):
     async def end(self) -> None:
         """Ends both; what they had is gone."""
 
+    async def describe_reports(self) -> str:
+        """Names what its agent has reported, with reasons, and how its programs ended."""
+        events = [
+            f"{event['event']} ({why})" if (why := event.get("why") or event.get("came")) else event["event"]
+            for event in self.events
+        ]
+        reported = f"it reported {', '.join(events) or 'nothing'}"
+        return "; ".join(filter(None, (reported, await self.describe_log_end())))
+
     async def wait_for(self, is_so: Callable[[], bool], within_s: float) -> None:
         """Until what its agent has said makes something so, or the time is over."""
         with contextlib.suppress(TimeoutError):
@@ -128,12 +137,8 @@ class Side(ABC):
         if event is None and (refused := latest(REFUSED)) is not None:
             raise PlatformError(f"The agent {self.files.name} refused: {refused['why']}")
         if event is None:
-            events = [
-                f"{event['event']} ({why})" if (why := event.get("why") or event.get("came")) else event["event"]
-                for event in self.events
-            ]
-            reasons = "; ".join(
-                filter(None, (f"it reported {', '.join(events) or 'nothing'}", await self.describe_log_end()))
+            raise PlatformError(
+                f"The agent {self.files.name} did not report `{name}` within {within_s:g} s: "
+                f"{await self.describe_reports()}"
             )
-            raise PlatformError(f"The agent {self.files.name} did not report `{name}` within {within_s:g} s: {reasons}")
         return event
