@@ -27,16 +27,14 @@ from loadstone.platforms.pair.experiments import (
 )
 from loadstone.platforms.pair.fitness import examine_memory
 from loadstone.run.hosts import open_fleet_for
+from loadstone.testbed.pair_counts import SIDES, measure_counts, measure_crossed
 from loadstone.testbed.pair_experiments import (
-    SIDES,
-    measure_counts,
-    measure_crossed,
     measure_links,
-    measure_reads,
     measure_round_trips,
     measure_slow_secondary,
     measure_timers,
 )
+from loadstone.testbed.pair_reads import measure_reads
 
 EXPERIMENT_SECONDS = 30.0
 EXPERIMENT_MEMORY_MIB = 192
