@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from loadstone.judge.outage import Outage, compute_outage
 from loadstone.model.records.events import OperationLine
-from loadstone.model.records.result import Iteration
+from loadstone.model.records.result import Iteration, Result
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,13 @@ def find_failure(iteration: Iteration) -> Failure | None:
         ledgers=None if audit is None else Ledgers(audit.acknowledged, audit.held, audit.in_doubt),
         seen=tuple(_seen(iteration.records.operations, at_s))[:MOST_SEEN],
     )
+
+
+def find_faulty_platform(result: Result) -> str:
+    """Returns the platform of the machine that had a run's fault; empty without a fault, or where it is not known."""
+    faults = [iteration.fault for workload in result.workloads for iteration in workload.iterations if iteration.fault]
+    machine = result.manifest.machines.get(faults[0].machine) if faults else None
+    return "" if machine is None else machine.platform or ""
 
 
 def _seen(lines: Sequence[OperationLine], fault_s: float) -> Iterator[SeenOperation]:

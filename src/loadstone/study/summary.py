@@ -27,7 +27,7 @@ from loadstone.model.records.verdict import Verdict
 from loadstone.model.service import EMBEDDED
 from loadstone.study.answers import AnswerMeans, answer_means
 from loadstone.study.conditions import list_conditions
-from loadstone.study.failure import Failure, find_failure
+from loadstone.study.failure import Failure, find_failure, find_faulty_platform
 from loadstone.study.metrics import METRICS
 from loadstone.study.run_figures import (
     MachineTraffic,
@@ -222,10 +222,10 @@ def summarize(request: RunRequest, result: Result) -> RunSummary:
 
 
 def _platform(result: Result) -> str:
-    """The platform of the system under test, where the lab started it."""
+    """The platform of the system under test, where the lab started it: of the machine that had the run's fault."""
     if result.manifest.system.kind is not SystemKind.REFERENCE:
         return ""
-    return str(result.manifest.placement.get("machine", {}).get("platform") or PROCESS)
+    return find_faulty_platform(result) or str(result.manifest.placement.get("machine", {}).get("platform") or PROCESS)
 
 
 def _has_logged_reads(result: Result) -> bool:

@@ -139,6 +139,7 @@ SAMPLES: dict[str, tuple[str, ...]] = {
     "cut": ("channel",),
     "fill": ("buffer",),
     "lose": ("store",),
+    "on": ("db",),
     "at": ("5",),
     "trials": ("3",),
     "over": ("sessions=5,7",),

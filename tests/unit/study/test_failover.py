@@ -13,7 +13,7 @@ from loadstone.study.failure import Failure, Ledgers
 from loadstone.study.kind import StudyContext
 from loadstone.study.kinds.failover import KIND
 from loadstone.study.kinds.failover.answer import FailoverAnswer, compute_failing_at_most
-from loadstone.study.kinds.failover.question import Failover
+from loadstone.study.kinds.failover.question import Failover, make
 from loadstone.study.kinds.failover.section import FailoverSection
 from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.workloads import load
@@ -51,6 +51,14 @@ def test_a_plain_process_is_named_in_the_headline() -> None:
         "kill-primary of a plain process, which nothing protects or restarts (`--platform pair` does): users had no "
         "good response until the end in 1 of 1 trials; 0 of 1 survived, up to 100 % may fail (95 % limit)."
     )
+
+
+def test_the_chosen_machine_is_in_every_run_and_in_the_headline() -> None:
+    section = FailoverSection(kill="primary", at=5.0, on="database")
+    question = make(section, StudyContext(load("bookstore"), PROFILES["demo"], ()))
+    assert [request.fault for request in question.plan_runs()] == [PlannedFault(FaultKind.KILL_PRIMARY, 5.0, "db")]
+    (run,) = (replace(made(request), failure=SURVIVED, platform="pair") for request in question.plan_runs())
+    assert question.answer([run]).headline[0].startswith("kill-primary of db, pair: users had")
 
 
 def test_a_busy_host_is_named_beside_what_users_waited_for() -> None:

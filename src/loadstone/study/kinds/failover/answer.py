@@ -50,6 +50,8 @@ class FailoverAnswer(Answer):
     """What the fault cost in each trial."""
 
     fault: FaultKind
+    machine: str = ""
+    """Selector of the machine that had the fault; empty for the first that users reach."""
     trials: tuple[Trial, ...] = ()
 
     @property
@@ -66,7 +68,7 @@ def compute_failing_at_most(survived: int, trials: int) -> float:
     return float(scipy.special.betaincinv(trials - survived + 1, survived, CONFIDENCE_LEVEL)) if survived else 1.0
 
 
-def summarize_trials(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
+def summarize_trials(fault: FaultKind, trials: Sequence[Trial], machine: str = "") -> Iterator[str]:
     """Yields the cost of the fault for the users over all trials, then the doubts."""
     refused = next((trial.failure.refused for trial in trials if trial.failure and trial.failure.refused), "")
     if refused:
@@ -80,7 +82,7 @@ def summarize_trials(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]
     most_pct = 100 * compute_failing_at_most(survived, len(known))
     outages = [outage for trial in known if (outage := trial.failure and trial.failure.outage)]
     yield (
-        f"{fault}{_platform_suffix(known)}: {_silences(outages)}; {survived} of {len(known)} survived, "
+        f"{fault}{_name_target(known, machine)}: {_silences(outages)}; {survived} of {len(known)} survived, "
         f"up to {most_pct:.0f} % may fail (95 % limit)."
     )
     yield _outages(outages)
@@ -98,12 +100,15 @@ def summarize_trials(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]
         yield f"{len(trials) - len(known)} of {len(trials)} trials are not conclusive and are excluded."
 
 
-def _platform_suffix(trials: Sequence[Trial]) -> str:
-    """What the fault hit."""
+def _name_target(trials: Sequence[Trial], machine: str) -> str:
+    """What the fault hit: the machine, where it was chosen, and its platform."""
     platforms = {trial.platform for trial in trials if trial.platform}
+    kind = " and ".join(sorted(platforms))
     if platforms == {PROCESS}:
-        return " of a plain process, which nothing protects or restarts (`--platform pair` does)"
-    return f" of {' and '.join(sorted(platforms))}" if platforms else ""
+        remedy = f"--machine {machine}.platform=pair" if machine else "--platform pair"
+        kind = f"a plain process, which nothing protects or restarts (`{remedy}` does)"
+    named = ", ".join(filter(None, (machine, kind)))
+    return f" of {named}" if named else ""
 
 
 def _silences(outages: Sequence[Outage]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from loadstone.model.errors import UsageError
 from loadstone.model.fault import FaultKind, PlannedFault
 from loadstone.model.records.check import CheckId
+from loadstone.model.selector import normalize_selector
 from loadstone.run.seeds import derive_seed
 from loadstone.study.failure import Failure
 from loadstone.study.kind import StudyContext
@@ -28,6 +29,8 @@ class Failover:
     trials: int
     steady_s: float
     at_s: float | None = None
+    machine: str = ""
+    """Selector of the machine, as `db` or `2.web`; empty for the first that users reach."""
 
     def plan_runs(self) -> list[RunRequest]:
         """All of them."""
@@ -37,7 +40,7 @@ class Failover:
         at_s = self.at_s
         if at_s is None:
             at_s = self.steady_s * (EARLIEST + (LATEST - EARLIEST) * _chance(number))
-        settings = {FAULT_METRIC: PlannedFault(self.fault, round(at_s, 2))}
+        settings = {FAULT_METRIC: PlannedFault(self.fault, round(at_s, 2), self.machine)}
         return RunRequest(format_key(number, self.workload, self.fault), self.workload, settings, number - 1)
 
     def plan_next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
@@ -54,8 +57,9 @@ class Failover:
         return FailoverAnswer(
             workload=self.workload,
             is_answered=not list_missing(self.plan_runs(), runs) and any(trial.is_known for trial in trials),
-            headline=tuple(summarize_trials(self.fault, trials)),
+            headline=tuple(summarize_trials(self.fault, trials, self.machine)),
             fault=self.fault,
+            machine=self.machine,
             trials=trials,
         )
 
@@ -86,4 +90,5 @@ def make(section: FailoverSection, context: StudyContext) -> Failover:
     steady_s = context.profile.phases.steady_s
     if section.at is not None and section.at >= steady_s:
         raise UsageError(f"The steady state is over after {steady_s:g} s; a fault at {section.at:g} s is too late.")
-    return Failover(context.workload.name, section.fault, section.trials, steady_s, section.at)
+    machine = normalize_selector(section.on)
+    return Failover(context.workload.name, section.fault, section.trials, steady_s, section.at, machine)

@@ -28,6 +28,14 @@ class FailoverSection(StudySection):
     lose: Annotated[Literal["store"] | None, Flag("Storage to lose before the primary is killed: store.")] = Field(
         default=None, description="`store`"
     )
+    on: Annotated[
+        str,
+        Flag(
+            "Machine to inject the fault into, by its role, or by its copy and role: db, 2.web. Default: the first "
+            "that users reach.",
+            metavar="MACHINE",
+        ),
+    ] = Field(default="", description="role, such as `db`, or copy and role, such as `2.web`; default: the first")
     at: Annotated[
         Annotated[float, Field(gt=0)] | None,
         Flag("Time of the fault, in seconds after the steady state begins. Default: random.", kind=float),
