@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -18,9 +19,11 @@ from benches.protections import protect_once
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
-from loadstone.platforms.pair import build, gate
+from loadstone.platforms.pair import build, gate, local_side
+from loadstone.platforms.pair.command import PairLayout, SideFiles, build_qemu_command
 from loadstone.platforms.pair.fitness import BESIDE_MIB, FITNESS_MIB
-from loadstone.platforms.pair.machine import PairMachine
+from loadstone.platforms.pair.machine import FIRST_SECONDARY, PairMachine
+from loadstone.platforms.pair.mode import Mode
 from loadstone.services import reference
 from tests.vm.conftest import SharedPair, assert_nobody_answers, more_answers, patient_agents, shared_pair
 from tests.waiting import WAIT_S, until
@@ -33,6 +36,7 @@ pytestmark = [
     pytest.mark.slow("virtual machines start, and QEMU emulates them"),
 ]
 
+FIRST_SECONDARY_SIDE = "b"
 PAUSE_S = 20.0
 """Longest time without an answer: ten times as long as is usual, on a host with other work."""
 KILLS = 3
@@ -286,3 +290,24 @@ def test_a_machine_that_is_not_protected_serves_alone_on_the_same_board(tmp_path
         assert "shift=1,sleep=on" in argv
         with pytest.raises(PlatformError, match="is not protected"):
             pair.runner.run(machine.fail(FaultKind.KILL_SECONDARY))
+
+
+@pytest.mark.slow("boots a pair, one side of which has to be made twice")
+def test_a_secondary_that_ends_at_its_start_is_replaced_and_the_report_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start_no_secondary(layout: PairLayout, mode: Mode, files: SideFiles, *more: Any) -> list[str]:
+        argv = build_qemu_command(layout, mode, files, *more)
+        return ["sh", "-c", "echo no such device; exit 3"] if files.name == FIRST_SECONDARY_SIDE else argv
+
+    async def play() -> None:
+        async with serving(tmp_path) as (machine, *_):
+            assert machine.is_protected
+            assert [side.files.name for side in machine.sides] == ["a", "side-2"]
+            (why,) = machine.failures
+            assert "QEMU ended with status 3: no such device" in why
+            assert machine.facts[FIRST_SECONDARY] == f"did not follow, and was replaced: {why}"
+
+    monkeypatch.setattr(local_side, "build_qemu_command", start_no_secondary)
+    with patient_agents():
+        asyncio.run(play())

@@ -18,7 +18,7 @@ from loadstone.platforms.contract import MachineContext, MachineStatus
 from loadstone.platforms.pair.addressing import connect_by_address
 from loadstone.platforms.pair.build import QEMU_VERSION
 from loadstone.platforms.pair.measured import read_figures
-from loadstone.platforms.pair.protection import protect_new, protect_running, start_alone
+from loadstone.platforms.pair.protection import NotFollowedError, protect_new, protect_running, start_alone
 from loadstone.platforms.pair.saved import pair_key
 from loadstone.platforms.pair.side import Side
 from loadstone.platforms.vm.agent import Agent
@@ -39,6 +39,8 @@ CLOCK_INTERVAL_S = 10.0
 MOST_CORRECTED_S = 1.0
 """Lag of the guest's clock that is corrected, by a request that both sides receive alike; a larger one is reported."""
 LEAST_CORRECTED_S = 0.005
+FIRST_SECONDARY = "first_secondary"
+"""Among the facts: why the side that was to follow from the start had to be replaced."""
 REMEMBERED_FAILURES = 10
 """The latest reasons, for the status."""
 
@@ -119,7 +121,9 @@ class PairMachine(Guest):
         """Whether the side that serves is followed by none. A side that has ended is not: another may be about to go
         live.
         """
-        return self.serving.is_up and self._phase in ("alone", "live")
+        serving, phase = self.serving, self._phase
+        was_never_followed = not phase and self.follower is None and serving.layout.is_protected
+        return serving.is_up and (phase in ("alone", "live") or was_never_followed)
 
     @property
     def _phase(self) -> str:
@@ -199,7 +203,7 @@ class PairMachine(Guest):
             self.sides[:] = await self.boot_again(serving, number)
             for side in gone:
                 await side.end()
-            await protect_new(*self.sides)
+            unfollowed = await _protect_new(self.sides)
             self.agent = Agent(self.on_event)
             await connect_by_address(self.agent, self.serving)
             await self.renew()
@@ -210,6 +214,7 @@ class PairMachine(Guest):
             for service in self.services.values():
                 await service.begin_anew(self.agent)
             self.came_back_unix_s = time.time()
+            self.failures += filter(None, [unfollowed])
 
     @property
     def recovery(self) -> Mapping[str, float]:
@@ -321,6 +326,16 @@ class PairMachine(Guest):
         return not any(side.is_up for side in self.sides)
 
 
+async def _protect_new(sides: list[Side]) -> str:
+    """Starts both sides; why the second does not follow and is gone, empty where it does. Raises PlatformError."""
+    try:
+        await protect_new(*sides)
+    except NotFollowedError as error:
+        sides.pop()
+        return str(error)
+    return ""
+
+
 async def _kill_agents(*sides: Side) -> None:
     """Both stand still first: else the second may hear of the end of the first, and go on."""
     for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -342,8 +357,12 @@ async def run_until_stopped(
     sides: list[Side] = []
     try:
         sides += await booted()
+        unfollowed = ""
         try:
-            await (protect_new(*sides) if len(sides) > 1 else start_alone(*sides))
+            if len(sides) > 1:
+                unfollowed = await _protect_new(sides)
+            else:
+                await start_alone(*sides)
         except PlatformError:
             await asyncio.to_thread(remove_state, pair_key(sides[0].layout))  # the next pair boots
             raise
@@ -364,6 +383,10 @@ async def run_until_stopped(
         machine.facts[READS_IN_LOG] = layout.disk.has_logged_reads
         if not layout.is_protected:
             machine.facts["protection"] = "none: the machine runs alone, and keeps no log"
+        if unfollowed:
+            machine.failures.append(unfollowed)
+            await machine.protect()
+            machine.facts[FIRST_SECONDARY] = f"did not follow, and was replaced: {unfollowed}"
         yield machine
     finally:
         await conversation.close()

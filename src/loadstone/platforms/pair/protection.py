@@ -20,16 +20,31 @@ COPIED_S = 600.0
 """Longest time for a disk to be copied."""
 
 
+class NotFollowedError(PlatformError):
+    """The first side serves, but the second did not come to follow it."""
+
+
 async def protect_new(primary: Side, secondary: Side) -> None:
-    """Starts both sides from one state: the first records, the second follows it. Raises PlatformError."""
+    """Starts both sides from one state: the first records, the second follows it. Raises PlatformError, which is
+    NotFollowedError where the first side serves alone.
+    """
     await primary.start_agent(None)
     address = await _listening(primary)
     await primary.start_machine(Mode.RECORD, has_state=True)
-    await secondary.start_agent(address)
-    await secondary.start_machine(Mode.REPLAY, has_state=True)
-    await primary.wait_event("protected")
-    for side in (primary, secondary):
-        await side.forget(side.files.state)
+    try:
+        await secondary.start_agent(address)
+        await secondary.start_machine(Mode.REPLAY, has_state=True)
+        await primary.wait_event("protected")
+    except PlatformError as error:
+        await secondary.end()
+        if not primary.is_up:
+            raise
+        await primary.order("resume", is_saved=False)  # it records for nobody
+        raise NotFollowedError(str(error)) from None
+    finally:
+        for side in (primary, secondary):
+            with contextlib.suppress(PlatformError):
+                await side.forget(side.files.state)
 
 
 async def start_alone(machine: Side) -> None:
