@@ -236,6 +236,11 @@ class Half:
     def has_reported(self, name: str) -> bool:
         return any(event["event"] == name for event in self.events)
 
+    @property
+    def has_parted(self) -> bool:
+        """Whether it has gone on without the other side."""
+        return self.has_reported("alone") or self.has_reported("live")
+
     async def event(self, name: str, after: int = 0) -> Json:
         """The next report of this kind, beyond the first `after`."""
 
