@@ -103,4 +103,17 @@ mod tests {
         assert_eq!((whole.files[0].not_modified, whole.files[2].bytes, whole.files[1].requests), (2, 20, 0));
         assert_eq!(whole.files[0].sum_ns, 150);
     }
+
+    #[test]
+    fn of_equal_times_the_earlier_is_kept_in_any_order() {
+        let slowest = |times: &[(u64, u64)]| {
+            let mut slowest = Slowest::default();
+            times.iter().for_each(|&(time_ns, at_ns)| slowest.add(time_ns, at_ns));
+            slowest.to_record()
+        };
+        let expected = Slowest { time_ns: 5, at_ns: 3 };
+        assert_eq!(slowest(&[(5, 9), (4, 1), (5, 3)]), expected);
+        assert_eq!(slowest(&[(5, 3), (5, 9), (4, 1)]), expected);
+        assert_eq!(slowest(&[(5, 3), (7, 11)]), Slowest { time_ns: 7, at_ns: 11 });
+    }
 }

@@ -193,12 +193,13 @@ mod tests {
             operations: vec!["home".into(), "order".into()],
             files: vec![vec![], vec!["/a".into(), "/b".into()]],
         };
-        let event = Event::totals(&part, 100, &recorder.totals, CpuShare::default());
+        let event = Event::totals(&part, 100, &recorder.totals, CpuShare { threads: vec![0.25] });
         let event = serde_json::to_value(&event).expect("plain data");
         assert_eq!(
             (&event["event"], &event["part"], &event["steady_ns"]),
             (&"totals".into(), &"shop".into(), &100.into())
         );
+        assert_eq!(event["cpu"]["threads"], serde_json::json!([0.25]));
         assert_eq!(
             (&event["operations"][0]["name"], &event["operations"][1]["name"]),
             (&"home".into(), &"order".into())
