@@ -235,5 +235,6 @@ mod tests {
         let text = |totals: &OperationTotals| serde_json::to_string(&totals.to_record()).expect("plain data");
         assert_eq!(text(&read_back), text(&whole));
         assert_eq!((whole.counts.requests, whole.files[1].requests, whole.line_ns), (6, 2, 4 * 700));
+        assert_eq!(whole.statuses, [(200, 6)].into());
     }
 }

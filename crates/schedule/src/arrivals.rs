@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn bursts_have_the_declared_index_of_dispersion_and_keep_the_rate() {
         let bursty = |dispersion| (Process::Bursty { dispersion }, dispersion);
-        for (process, expected) in [(Process::Poisson, 1.0), bursty(3.0), bursty(10.0)] {
+        for (process, expected) in [(Process::Poisson, 1.0), bursty(1.5), bursty(3.0), bursty(10.0)] {
             let (index, mean) = dispersion(process, 20_000, 10.0);
             assert!((index / expected - 1.0).abs() < 0.1, "{process:?}: {index}");
             assert!((mean / 1000.0 - 1.0).abs() < 0.01, "{process:?}: {mean}");

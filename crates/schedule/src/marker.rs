@@ -6,10 +6,10 @@
 /// Length of a marker in bytes.
 pub const MARKER_BYTES: usize = 15;
 
-/// The marker of block `block` (counted from 1; block 0 has none).
+/// The marker of block `block` (counted from 1; block 0 has none): the last eight digits of its number.
 pub fn marker(block: u64) -> [u8; MARKER_BYTES] {
     let mut text = *b"<!--00000000-->";
-    let mut rest = block % 100_000_000;
+    let mut rest = block;
     for at in (4..12).rev() {
         text[at] = b'0' + (rest % 10) as u8;
         rest /= 10;

@@ -193,6 +193,7 @@ fn all_else_counts_in_the_steady_state_alone() {
         recorder.connections(now_ns, ConnectionStats { reconnects: 3, ..ConnectionStats::default() });
         recorder.request(now_ns);
     }
+    recorder.unplaced(); // whenever that is
     assert_eq!([999, 1000, 2000].map(|at| recorder.is_steady(at * MS)), [false, true, false]);
     let Totals { lag, pauses, sessions, connections, operations, .. } = &recorder.totals;
     assert_eq!((lag.count(), lag.sum_ns), (2, u128::from(4 * MS)));
@@ -200,7 +201,7 @@ fn all_else_counts_in_the_steady_state_alone() {
     assert_eq!((recorder.totals.pause.count(), recorder.totals.pause.sum_ns), (2, 62));
     let cycles = operations[1].cycles;
     assert_eq!([cycles.count, cycles.drawn_ns, cycles.actual_ns], [2, 80, 86]);
-    assert_eq!([sessions.begun, sessions.broken, sessions.due], [2, 4, 0]);
+    assert_eq!([sessions.begun, sessions.broken, sessions.due, sessions.unplaced], [2, 4, 0, 1]);
     assert_eq!([connections.reconnects, connections.http_requests], [6, 2]);
     let mut twice = recorder.totals.clone();
     twice.merge(&recorder.totals);
