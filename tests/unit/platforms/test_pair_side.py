@@ -58,7 +58,7 @@ def test_a_machine_that_ends_as_it_starts_says_how_it_ended_and_what_its_agent_r
     monkeypatch.setattr(local_side, "build_qemu_command", lambda *_: ["sh", "-c", "echo no such device; exit 3"])
     monkeypatch.setattr(local_side, "find_preload", lambda: "")
     with pytest.raises(PlatformError) as refused:
-        asyncio.run(start(build_side(tmp_path)))
+        asyncio.run(start(build_side(tmp_path, agent=cast(SideProcess, EndingProcess(0)))))
     assert "QEMU ended before it answered at a.qmp" in str(refused.value)
-    assert "it reported lost (the channel was closed)" in str(refused.value)
+    assert "The agent a reported lost (the channel was closed)" in str(refused.value)
     assert "QEMU ended with status 3: no such device" in str(refused.value)

@@ -158,7 +158,9 @@ class PairSide(Side):
         try:
             self.qmp = await open_monitor(self.files.qmp, lambda: self.is_up)
         except PlatformError as error:
-            raise PlatformError(f"{error} The agent {self.files.name}: {await self.describe_reports()}") from None
+            if self.agent is None:
+                raise PlatformError(f"{error} {await self.describe_log_end()}") from None
+            raise PlatformError(f"{error} The agent {self.files.name} {await self.describe_reports()}") from None
         if self.agent is not None:
             await self.order("machine", pid=self.machine.pid)
 

@@ -108,12 +108,12 @@ class Side(ABC):
         """Ends both; what they had is gone."""
 
     async def describe_reports(self) -> str:
-        """Names what its agent has reported, with reasons, and how its programs ended."""
+        """Names what its agent has reported, with reasons, and how its programs ended; begins with `reported`."""
         events = [
             f"{event['event']} ({why})" if (why := event.get("why") or event.get("came")) else event["event"]
             for event in self.events
         ]
-        reported = f"it reported {', '.join(events) or 'nothing'}"
+        reported = f"reported {', '.join(events) or 'nothing'}"
         return "; ".join(filter(None, (reported, await self.describe_log_end())))
 
     async def wait_for(self, is_so: Callable[[], bool], within_s: float) -> None:
@@ -139,6 +139,6 @@ class Side(ABC):
         if event is None:
             raise PlatformError(
                 f"The agent {self.files.name} did not report `{name}` within {within_s:g} s: "
-                f"{await self.describe_reports()}"
+                f"it {await self.describe_reports()}"
             )
         return event
