@@ -153,7 +153,8 @@ class TestSharedDiskReadTwice:
 
     def test_a_guest_that_restarts_ends_both_machines_and_nobody_goes_live(self, pair: SharedPair) -> None:
         async def reset() -> None:
-            await pair.primary.execute("system_reset")
+            with contextlib.suppress(PlatformError):  # QEMU may end before it has answered
+                await pair.primary.execute("system_reset")
 
         pair.play(lambda: assert_both_end(pair, reset))
 

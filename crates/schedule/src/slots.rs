@@ -99,4 +99,14 @@ mod tests {
         values.set(a, "x");
         assert_eq!([values.get(a), values.get(b)], ["x", "a longer one"]);
     }
+
+    #[test]
+    fn a_value_of_64_kib_is_kept_and_a_longer_one_is_cut_between_characters() {
+        let mut values = Values::new(1);
+        let whole = "x".repeat(64 << 10);
+        values.set(0, &whole);
+        assert_eq!(values.get(0), whole);
+        values.set(0, &format!("{}é", &whole[1..]));
+        assert_eq!(values.get(0), &whole[1..]);
+    }
 }

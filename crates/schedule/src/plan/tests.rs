@@ -22,3 +22,10 @@ fn methods_are_written_as_in_requests() {
     let all = [Method::Get, Method::Head, Method::Post, Method::Put, Method::Patch, Method::Delete];
     assert_eq!(all.map(Method::as_str), ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]);
 }
+
+#[test]
+fn drivers_play_blocks_of_their_threads_in_turn() {
+    let played = |index| (0..12).filter(move |&number| Member { index, of: 3 }.plays(number, 2)).collect::<Vec<u64>>();
+    assert_eq!([played(0), played(1), played(2)], [[0, 1, 6, 7], [2, 3, 8, 9], [4, 5, 10, 11]]);
+    assert!((0..12).all(|number| Member::default().plays(number, 2)));
+}
