@@ -18,7 +18,7 @@ from loadstone.platforms.contract import MachineContext, MachineStatus
 from loadstone.platforms.pair.addressing import connect_by_address
 from loadstone.platforms.pair.build import QEMU_VERSION
 from loadstone.platforms.pair.measured import read_figures
-from loadstone.platforms.pair.protection import NotFollowedError, protect_new, protect_running, start_alone
+from loadstone.platforms.pair.protection import protect_new, protect_running, start_alone
 from loadstone.platforms.pair.saved import pair_key
 from loadstone.platforms.pair.side import Side
 from loadstone.platforms.vm.agent import Agent
@@ -203,7 +203,7 @@ class PairMachine(Guest):
             self.sides[:] = await self.boot_again(serving, number)
             for side in gone:
                 await side.end()
-            unfollowed = await _protect_new(self.sides)
+            unfollowed = await protect_new(self.sides)
             self.agent = Agent(self.on_event)
             await connect_by_address(self.agent, self.serving)
             await self.renew()
@@ -326,16 +326,6 @@ class PairMachine(Guest):
         return not any(side.is_up for side in self.sides)
 
 
-async def _protect_new(sides: list[Side]) -> str:
-    """Starts both sides; why the second does not follow and is gone, empty where it does. Raises PlatformError."""
-    try:
-        await protect_new(*sides)
-    except NotFollowedError as error:
-        sides.pop()
-        return str(error)
-    return ""
-
-
 async def _kill_agents(*sides: Side) -> None:
     """Both stand still first: else the second may hear of the end of the first, and go on."""
     for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -360,7 +350,7 @@ async def run_until_stopped(
         unfollowed = ""
         try:
             if len(sides) > 1:
-                unfollowed = await _protect_new(sides)
+                unfollowed = await protect_new(sides)
             else:
                 await start_alone(*sides)
         except PlatformError:

@@ -20,14 +20,11 @@ COPIED_S = 600.0
 """Longest time for a disk to be copied."""
 
 
-class NotFollowedError(PlatformError):
-    """The first side serves, but the second did not come to follow it."""
-
-
-async def protect_new(primary: Side, secondary: Side) -> None:
-    """Starts both sides from one state: the first records, the second follows it. Raises PlatformError, which is
-    NotFollowedError where the first side serves alone.
+async def protect_new(sides: list[Side]) -> str:
+    """Starts both sides from one state: the first records, the second follows it. Returns why the second does not
+    follow; then it has ended, and is none of the sides any more. Raises PlatformError where the first does not serve.
     """
+    primary, secondary = sides
     await primary.start_agent(None)
     address = await _listening(primary)
     await primary.start_machine(Mode.RECORD, has_state=True)
@@ -40,11 +37,13 @@ async def protect_new(primary: Side, secondary: Side) -> None:
         if not primary.is_up:
             raise
         await primary.order("resume", is_saved=False)  # it records for nobody
-        raise NotFollowedError(str(error)) from None
+        sides.remove(secondary)
+        return str(error)
     finally:
         for side in (primary, secondary):
             with contextlib.suppress(PlatformError):
                 await side.forget(side.files.state)
+    return ""
 
 
 async def start_alone(machine: Side) -> None:
