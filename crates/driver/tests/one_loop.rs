@@ -102,5 +102,5 @@ fn a_curve_bends_all_three_alike() {
     let real = in_real_time(&plan);
     let total = |counts: &BTreeMap<String, u64>| counts.values().sum::<u64>() as f64;
     assert!((total(&expected) / total(&by_themselves(&plain)) - 2.0).abs() < 0.1, "{expected:?}");
-    assert!((total(&real) / total(&expected) - 1.0).abs() < 0.3, "{real:?} {expected:?}");
+    assert!((total(&real) / total(&expected) - 1.0).abs() < 0.03, "{real:?} {expected:?}");
 }
