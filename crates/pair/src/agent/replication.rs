@@ -168,10 +168,10 @@ impl Replication {
     }
 
     /// Why the secondary is to be given up, for which an output has waited so long; none while it gets on.
-    pub fn stuck(&mut self, waits: Option<Duration>) -> Option<&'static str> {
+    pub fn stuck(&mut self, waits: Option<Duration>, patience: Duration) -> Option<&'static str> {
         let (received, executed, taken) = (self.received, self.executed, self.taken);
         let reached = Reached { written: self.recorded(), received, executed, taken, waits };
-        self.progress.stuck(reached, Instant::now())
+        self.progress.stuck(reached, patience, Instant::now())
     }
 
     /// Adds what is known of it to a report.

@@ -267,7 +267,7 @@ impl Agent {
             report(&json!({ "event": "hung", "why": "the machine records nothing, not even that time passes" }));
             return self.end_machine();
         }
-        if let Some(why) = self.log.stuck(self.exits.waiting_for()) {
+        if let Some(why) = self.log.stuck(self.exits.waiting_for(), self.options.patience()) {
             report(&json!({ "event": "lost", "why": why }));
             self.happened(Input::ChannelLost);
         }
