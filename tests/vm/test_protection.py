@@ -12,6 +12,7 @@ from loadstone.store.read import read_result
 from loadstone.study.run_figures import compute_log, compute_process_uses, compute_traffic
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.integration.conftest import LoadstoneRunner, loadstone, newest, run_until  # noqa: F401
+from tests.waiting import PATIENT_MS
 
 pytestmark = [
     pytest.mark.integration,
@@ -45,6 +46,7 @@ def test_the_protected_run_has_a_log_and_the_processes_of_a_second_side(
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
     words = ("protection", "request-response", "--pairs", "1", "--quick", "--foreign-cpu", "100")
+    words += ("--machine", f"silence_ms={PATIENT_MS}")
     done = run_until(loadstone, tmp_path, is_seen, *words)
     study = newest(tmp_path)
     (answer,) = json.loads((study / "answer.json").read_text())["parts"]

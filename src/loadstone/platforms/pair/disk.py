@@ -86,9 +86,6 @@ def describe_idle_settings(has_disk: bool, settings: PairSettings) -> str:
         return "A shared disk requires a size, such as `disk=64`."
     if settings.reads is Reads.SECONDARY and settings.disks is not Disks.SHARED:
         return "`reads` requires `disks=shared`: a secondary with its own disk always reads it itself."
-    for name in ("silence_ms", "round_trip_ms", "link_mbits"):
-        if getattr(settings, name) != PairSettings.model_fields[name].default and not settings.protected:
-            return f"`{name}` requires a secondary. Remove `protected=false`."
     return ""
 
 
