@@ -1,6 +1,7 @@
 """Machines seen from both sides: what their own kernel counts, and what the host counts for them."""
 
 import asyncio
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -34,6 +35,8 @@ class GaugeReading:
 
     inside: Json | None = None
     outside: Json | None = None
+    outside_s: float = 0.0
+    """When the host counted, on its own clock: readings of many machines take their time."""
 
 
 _VIEWS = TypeAdapter(MachineViews)
@@ -43,14 +46,20 @@ async def read_gauge(gauge: Gauge) -> GaugeReading:
     """Returns both sides of a machine at this moment. They are read at once, so a slow agent inside takes no time of
     the view outside.
     """
-    return GaugeReading(*await asyncio.gather(gauge.read_inside(), gauge.read_outside()))
+
+    async def read_outside() -> tuple[Json | None, float]:
+        return await gauge.read_outside(), time.monotonic()
+
+    inside, outside = await asyncio.gather(gauge.read_inside(), read_outside())
+    return GaugeReading(inside, *outside)
 
 
-def compute_views(before: GaugeReading | None, after: GaugeReading, seconds: float) -> MachineViews:
+def compute_views(before: GaugeReading | None, after: GaugeReading) -> MachineViews:
     """Returns the growth between two readings, from both sides. A side without a reading is None. Raises
     ValidationError for counters that are no numbers.
     """
     last = before or GaugeReading()
+    seconds = max(1e-9, after.outside_s - last.outside_s)
     sides = {"inside": _inside(last.inside, after.inside), "outside": _outside(last.outside, after.outside, seconds)}
     return _VIEWS.validate_python(sides)
 

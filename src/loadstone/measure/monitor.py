@@ -229,7 +229,7 @@ def _compute_sample(before: Reading, after: Reading) -> Sample:
         network=compute_network_rates(last.network, host.network, seconds),
         tcp_pressure_s=_pressure_s(last.tcp_pressure_ms, host.tcp_pressure_ms),
         stations={role: compute_station_usage(before.stations.get(role), now) for role, now in after.stations.items()},
-        machines={name: compute_views(before.machines.get(name), now, seconds) for name, now in after.machines.items()},
+        machines={name: compute_views(before.machines.get(name), now) for name, now in after.machines.items()},
         status={name: compute_status_figures(before.status.get(name), now) for name, now in after.status.items()},
         # All of a process that came meanwhile counts; of one that ended, what its parent has of it.
         ours_cores=max(0.0, host.ours_s - last.ours_s) / seconds,

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.measure import agent as measure_agent
 from loadstone.measure.agent import assign_tokens, split_address, watch_agents
 from loadstone.measure.machine import GaugeReading, compute_views
 from loadstone.model.errors import ServiceError, UsageError
+from tests.waiting import WAIT_S
 
 ONE, OTHER = "https://a.example:7070", "https://b.example:7070"
 
@@ -67,14 +69,15 @@ def test_an_answer_that_came_too_late_is_passed_over(tmp_path: Path, monkeypatch
     told = {"unix_ns": 1, "cores": 1, "running": 1, "groups": [], "host": "a"}
     told |= {key: {} for key in ("cpu", "memory", "swap", "disk", "network", "pressure_us")}
     line = json.dumps(told)[:-1] + ', "turn": %s}\\n'
-    late = "read n; printf '{}' $n; read n; sleep 1.2; printf '{}' $n; read m; printf '{}' $m; sleep 5"
+    late = "read n; printf '{}' $n; read n; read m; printf '{}' $n; printf '{}' $m; read n"
     ssh(tmp_path, late.replace("{}", line), monkeypatch)
 
     async def asked() -> list[object]:
         async with watch_agents(("ssh://a.example",), None) as found:
             gauge = found["a"]
+            monkeypatch.setattr(measure_agent, "AGENT_TIMEOUT_S", 0.1)
             first = await gauge.read_inside()
-            await asyncio.sleep(0.6)
+            monkeypatch.setattr(measure_agent, "AGENT_TIMEOUT_S", WAIT_S)
             return [first, await gauge.read_inside()]
 
     first, second = asyncio.run(asked())
@@ -88,6 +91,6 @@ def test_what_a_strange_agent_leaves_out_is_nothing() -> None:
     before |= {name: {} for name in ("cpu", "memory", "swap", "disk", "network", "pressure_us")}
     after = {**before, "unix_ns": 10**9, "cpu": {"user": 5.0}, "disk": {"read_count": 4}, "pressure_us": {"cpu": 1}}
     after["groups"] = [{"group": 1, "name": "a", "cpu": 2.0, "resident": 1}]
-    inside = compute_views(GaugeReading(before), GaugeReading(after), 1.0).inside
+    inside = compute_views(GaugeReading(before), GaugeReading(after)).inside
     assert inside is not None
     assert (inside.cpu_cores, inside.pressure, inside.groups) == ({}, {}, ())

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from loadstone.measure.machine import GaugeReading, read_gauge
+from loadstone.measure.machine import GaugeReading, compute_views, read_gauge
 
 
 class SlowInside:
@@ -25,4 +25,13 @@ def test_a_slow_agent_does_not_keep_the_host_from_counting() -> None:
     async def read() -> GaugeReading:
         return await asyncio.wait_for(read_gauge(SlowInside()), 60)
 
-    assert asyncio.run(read()) == GaugeReading(inside={"cores": 1}, outside={"exits": 7})
+    reading = asyncio.run(read())
+    assert (reading.inside, reading.outside) == ({"cores": 1}, {"exits": 7})
+
+
+def test_rates_are_by_the_times_at_which_the_host_counted() -> None:
+    def reading(cpu_s: float, at_s: float) -> GaugeReading:
+        return GaugeReading(outside={"cpu": {"group": cpu_s}, "disk": {}, "network": {}}, outside_s=at_s)
+
+    outside = compute_views(reading(1.0, 10.0), reading(2.5, 11.5)).outside
+    assert outside is not None and outside.cpu_cores == {"group": 1.0}

@@ -7,6 +7,7 @@ import pytest
 
 from loadstone.measure.power import PowerMeter, PowerScope, Rapl, Replay, read_source, run_meters
 from loadstone.model.errors import PlatformError, UsageError
+from tests.waiting import until
 
 
 def zone(root: Path, name: str, kind: str, energy: int) -> Path:
@@ -62,12 +63,12 @@ def test_a_meter_keeps_what_it_sees_and_notes_what_fails(tmp_path: Path) -> None
         with (tmp_path / "power.jsonl").open("w") as file:
             meter = PowerMeter(scope, source, file)
             async with run_meters([meter]):
-                await asyncio.sleep(0.3)
+                await until(lambda: meter.samples or meter.trouble)
         return meter
 
     good = asyncio.run(play("system=command:echo 42.5 W"))
     assert good.scope is PowerScope.SYSTEM
-    assert good.compute_mean((0, 1e12)) == (42.5, 1)
+    assert good.compute_mean((0, 1e12)) == (42.5, len(good.samples))
     assert '"watts": 42.5' in (tmp_path / "power.jsonl").read_text()
     assert "printed no watts" in asyncio.run(play("server=command:echo none")).trouble
     assert "cannot be started" in asyncio.run(play("server=command:/no/such/meter")).trouble

@@ -13,7 +13,7 @@ from loadstone.platforms.interfaces import read_line_counters
 
 Json = dict[str, Any]
 
-VM_USAGE_TIMEOUT_S = 0.8
+VM_USAGE_TIMEOUT_S = 0.7
 """Longest wait for a machine's own counters, so that samples keep their second."""
 TICKS = os.sysconf("SC_CLK_TCK")
 VHOST = "vhost"
