@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 
 from loadstone.fleet.cluster import (
     CLUSTER_AUTHORITY,
@@ -21,6 +22,7 @@ from loadstone.fleet.cluster import (
     HEAD_PORT,
     TOKEN,
     Keys,
+    build_health_check,
     find_head_host,
     find_keys_folder,
     format_head_address,
@@ -190,7 +192,7 @@ async def start_head(spec: FleetSpec, keys: Keys) -> None:
     arguments = ["--head", f"--port={HEAD_PORT}", f"--node-ip-address={address}", "--include-dashboard=false"]
     arguments.append("--no-monitor")  # it would answer anyone, at all addresses and without TLS; hosts are fixed here
     shell = Shell("the head", "")
-    await _start(shell, sys.executable, arguments, here, keys, Keys(keys.folder))
+    await _start(shell, sys.executable, arguments, here, keys, Keys(keys.folder), build_health_check(spec.silence_s))
 
 
 async def start_host(name: str, host: HostSpec, spec: FleetSpec, python: str, keys: Keys) -> None:
@@ -222,8 +224,16 @@ async def _hand_over(shell: Shell, keys: Keys, there: Keys) -> None:
     await shell.run(script, json.dumps(files).encode())
 
 
-async def _start(shell: Shell, python: str, arguments: list[str], hosts: list[str], keys: Keys, there: Keys) -> None:
-    """Starts a node that stays until `end` ends it, and waits for it to be up."""
+async def _start(
+    shell: Shell,
+    python: str,
+    arguments: list[str],
+    hosts: list[str],
+    keys: Keys,
+    there: Keys,
+    also: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Starts a node that stays until `end` ends it, with further variables, and waits for it to be up."""
     options = [
         "--num-cpus=0",
         "--disable-usage-stats",
@@ -233,7 +243,8 @@ async def _start(shell: Shell, python: str, arguments: list[str], hosts: list[st
         "--block",
     ]
     ray = str(Path(python).parent / "ray")
-    named = {key: value for key, value in build_environment_there(keys, there).items() if key != CLUSTER_TOKEN}
+    variables = {**build_environment_there(keys, there), **also}
+    named = {key: value for key, value in variables.items() if key != CLUSTER_TOKEN}
     settings = " ".join(f"{key}={shlex.quote(value)}" for key, value in named.items())
     folder = shlex.quote(str(there.folder))
     script = f"""

@@ -1,5 +1,6 @@
 """What both ends of a cluster know: names, ports, and the environment that every process of it has."""
 
+import math
 import os
 import socket
 import stat
@@ -13,8 +14,10 @@ from loadstone.model.fleet import FleetSpec
 
 HEAD_PORT = 6380
 """Of the head: outside of the workers' ports (10002 to 19999), and not Redis' own."""
-HEALTH = {"initial_delay_ms": 1000, "period_ms": 500, "timeout_ms": 500, "failure_threshold": 3}
-"""A cut is noticed in 3 s instead of a minute (measured: 2.9 s with Ray 2.60)."""
+HEALTH = {"initial_delay_ms": 1000, "period_ms": 500, "timeout_ms": 500}
+"""Looks of the head at its hosts. A cut is noticed in 3 s instead of a minute (measured: 2.9 s with Ray 2.60)."""
+LEAST_FAILURES = 3
+"""Looks in a row that fail before a host is given up; each takes up to a second."""
 TOKEN, CLUSTER_AUTHORITY, CLUSTER_CERTIFICATE, CLUSTER_KEY = "token", "authority.pem", "server.pem", "server-key.pem"
 """Files of a cluster's keys."""
 
@@ -89,6 +92,11 @@ RAY_SETTINGS = {
     "RAY_DISABLE_IMPORT_WARNING": "1",
     # Pairs with a lease live on without their supervisor; all else has guards and journals of its own.
     "RAY_kill_child_processes_on_worker_exit": "false",
-    **{f"RAY_health_check_{name}": str(value) for name, value in HEALTH.items()},
 }
 """What is set for every cluster of ours."""
+
+
+def build_health_check(silence_s: float) -> dict[str, str]:
+    """Returns the head's variables for its looks at hosts, which a fleet gives up after `silence_s`."""
+    looks = HEALTH | {"failure_threshold": max(LEAST_FAILURES, math.ceil(silence_s))}
+    return {f"RAY_health_check_{name}": str(value) for name, value in looks.items()}

@@ -28,12 +28,16 @@ def test_keys_are_this_users_alone_and_stay_while_their_cluster_does(keys: clust
     assert bootstrap.make_keys(SPEC).build_environment() == keys.build_environment()
 
 
-def test_every_process_is_told_token_certificates_and_health_checks(keys: cluster.Keys) -> None:
+def test_every_process_is_told_token_and_certificates(keys: cluster.Keys) -> None:
     told = keys.build_environment()
     assert told["RAY_AUTH_MODE"] == "token" and len(told["RAY_AUTH_TOKEN"]) == 64
     assert told["RAY_USE_TLS"] == "1"
     assert all(Path(told[f"RAY_TLS_{name}"]).is_file() for name in ("CA_CERT", "SERVER_CERT", "SERVER_KEY"))
-    assert told["RAY_health_check_failure_threshold"] == "3"
+
+
+@pytest.mark.parametrize(("silence_s", "failures"), [(1, "3"), (2, "3"), (3.5, "4"), (15, "15"), (60, "60")])
+def test_a_cluster_gives_a_host_up_when_its_fleet_does(silence_s: float, failures: str) -> None:
+    assert cluster.build_health_check(silence_s)["RAY_health_check_failure_threshold"] == failures
 
 
 def test_a_token_that_others_can_read_is_refused(keys: cluster.Keys) -> None:
