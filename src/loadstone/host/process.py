@@ -16,7 +16,7 @@ from loadstone.model.errors import ServiceError
 
 CHILD_START_TIMEOUT_S = 20.0
 """Longest time a service may take to say that it is ready."""
-GRACE_S = 5.0
+GRACE_S = 15.0
 """Time between the request to stop and the kill."""
 
 
