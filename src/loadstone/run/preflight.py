@@ -24,7 +24,9 @@ from loadstone.model.workload import Workload
 from loadstone.run.plan import plan_target
 
 STEP_S = 2.0
-"""Longest time for a name, a connection, a TLS handshake."""
+"""Longest time for a name, a TLS handshake."""
+CONNECTION_S = 4.0
+"""Longest time for a connection with its handshake."""
 PREFLIGHT_ANSWER_TIMEOUT_S = 10.0
 """Longest time to the first byte of an answer; the slowest pages that anybody waits for take less."""
 ATTEMPTS = 3
@@ -256,7 +258,7 @@ async def _connect(
     try:
         handshake_s = STEP_S if context else None
         opening = asyncio.open_connection(host, side.port, ssl=context, ssl_handshake_timeout=handshake_s)
-        return await asyncio.wait_for(opening, 2 * STEP_S)
+        return await asyncio.wait_for(opening, CONNECTION_S)
     except ssl.SSLCertVerificationError as error:
         raise UsageError(f"The certificate of {about} is not trusted: {_cause(error)}.") from None
     except ssl.SSLError as error:
@@ -265,7 +267,7 @@ async def _connect(
         raise UsageError(f"TLS handshake with {about} failed ({reason}). Does the target use http://{side}?") from None
     except TimeoutError:
         remedy = "Check the address and the firewall."
-        raise UsageError(f"{about} accepted no connection within {2 * STEP_S:g} s. {remedy}") from None
+        raise UsageError(f"{about} accepted no connection within {CONNECTION_S:g} s. {remedy}") from None
     except (ConnectionResetError, ConnectionAbortedError) as error:
         end = f"sends no TLS handshake within {STEP_S:g} s" if "handshake" in str(error) else "closes them at once"
         remedy = f"Does the target use http://{side}, or TLS older than 1.2?" if context else "Check its log."

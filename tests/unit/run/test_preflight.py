@@ -16,6 +16,7 @@ from loadstone.model.target import Addresses, Endpoint, Identity, Target
 from loadstone.run import preflight
 from loadstone.services import reference
 from loadstone.workloads import load
+from tests.waiting import WAIT_S
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -147,7 +148,8 @@ def test_a_server_that_does_not_begin_tls_is_explained(waits: bool, said: str, m
             side = Endpoint("127.0.0.1", server.sockets[0].getsockname()[1])
             await preflight.check_target(Target(None, side, verify=False), [load("support")])
 
-    monkeypatch.setattr(preflight, "STEP_S", 0.3)
+    monkeypatch.setattr(preflight, "STEP_S", 0.3 if waits else WAIT_S)
+    monkeypatch.setattr(preflight, "CONNECTION_S", WAIT_S)
     with pytest.raises(UsageError, match=said):
         asyncio.run(play())
 
