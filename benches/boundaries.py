@@ -62,7 +62,7 @@ async def _cut(at: tuple[int, int], after: int, machine: PairMachine, web: tuple
     asking = asyncio.create_task(asyncio.to_thread(client.ask))
     await secondary.order("stall", after=after)
     position = (await secondary.wait_event("stalled", after=seen))["position"]
-    os.kill(primary.pid, signal.SIGKILL)
+    os.kill(primary.processes["machine"], signal.SIGKILL)
     try:
         live_ms = (await secondary.wait_event("live", after=seen))["after_ms"]
     except PlatformError:

@@ -13,8 +13,8 @@ other work may give to every process.
 """
 
 
-async def until(condition: Callable[[], object], poll_interval_s: float = 0.005) -> None:
-    """Waits until a condition holds. Raises TimeoutError where it does not within `WAIT_S`."""
-    async with asyncio.timeout(WAIT_S):
+async def until(condition: Callable[[], object], poll_interval_s: float = 0.005, within_s: float = WAIT_S) -> None:
+    """Waits until a condition holds. Raises TimeoutError where it does not within so many seconds."""
+    async with asyncio.timeout(within_s):
         while not condition():
             await asyncio.sleep(poll_interval_s)

@@ -345,8 +345,8 @@ def test_what_is_kept_is_shown_again_and_no_longer_when_it_has_changed(caching: 
 def last_query(data: DataSet) -> str:
     """Returns when a client last asked the PostgreSQL database, this function apart."""
     sql = (
-        "SELECT max(query_start), count(*) FROM pg_stat_activity"
-        " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        "SELECT max(query_start) FROM pg_stat_activity"
+        " WHERE backend_type = 'client backend' AND application_name <> 'psql'"
     )
     words = ["psql", "-d", data.database, "-At", "-c", sql]
     return subprocess.run(words, capture_output=True, check=True, text=True).stdout

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from loadstone.platforms import journal
 from loadstone.platforms.fabric import BLOCK
 from loadstone.platforms.subnets import find_free_subnet
 from loadstone.testbed.context import open_testbed
+from tests.waiting import WAIT_S
 
 pytestmark = [pytest.mark.integration, pytest.mark.own_network]
 
@@ -26,7 +28,7 @@ OURS, NEIGHBOURS = "198.51.100.1", "198.51.100.2"
 ASKING = """
 import socket, sys
 try:
-    print(socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=2).recv(5).decode())
+    print(socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=float(sys.argv[3])).recv(5).decode())
 except OSError:
     print("silence")
 """
@@ -63,10 +65,10 @@ def greeter(address: str) -> Iterator[int]:
             process.kill()
 
 
-def heard(address: str, port: int, namespace: str = "") -> str:
+def heard(address: str, port: int, namespace: str = "", within_s: float = WAIT_S) -> str:
     inside = ["ip", "netns", "exec", namespace] if namespace else []
-    words = [*inside, sys.executable, "-c", ASKING, address, str(port)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+    words = [*inside, sys.executable, "-c", ASKING, address, str(port), str(within_s)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=2 * WAIT_S, check=True).stdout.strip()
 
 
 def rules_from(subnet: str) -> int:
@@ -83,7 +85,7 @@ async def ask_from_beside(logs: Path, neighbour: str) -> None:
         with greeter(host) as port, greeter(OURS) as own:
             assert heard(OURS, own, neighbour) == "hello"
             assert heard(host, port) == "hello"
-            assert heard(host, port, neighbour) == "silence"
+            assert heard(host, port, neighbour, within_s=2) == "silence"
 
 
 def test_a_neighbour_that_routes_gets_no_answer_from_a_testbeds_networks(tmp_path: Path) -> None:
@@ -102,15 +104,16 @@ def test_rules_of_a_killed_testbed_are_taken_away() -> None:
 
 
 def test_a_network_that_rules_were_left_for_is_not_chosen() -> None:
-    free = find_free_subnet(BLOCK, iter(()))
+    block = IPv4Network("198.18.0.0/22")  # which nobody else takes networks of (RFC 2544)
+    free = find_free_subnet(block, iter(()))
     rule = {"priority": 5101, "src": str(free), "action": "blackhole"}
     with IPRoute() as routes:
         routes.rule("add", **rule)
         try:
-            assert find_free_subnet(BLOCK, iter(())) != free
+            assert find_free_subnet(block, iter(())) != free
         finally:
             routes.rule("del", **rule)
-    assert find_free_subnet(BLOCK, iter(())) == free
+    assert find_free_subnet(block, iter(())) == free
 
 
 def test_a_machine_answers_on_each_of_its_public_networks_and_a_peer_asks_over_the_private_one(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from tests.waiting import PATIENT_MS, WAIT_S, until
 
 KILLS = 1
 ANSWERS = 20
+PROTECTED_S = 4 * WAIT_S
+"""Longest time until a pair is protected again: its keeper may give each of some attempts a minute."""
 SILENT_S = 4.0
 """For so long a client waits for a pair that must not answer."""
 
@@ -34,7 +36,7 @@ async def killed_in_turn(machine: PairMachine, client: Client) -> list[float]:
     """Kills the primary again and again; for how long its client had no answer each time."""
     gaps = []
     for _ in range(KILLS):
-        await until(lambda: machine.is_protected)
+        await until(lambda: machine.is_protected, within_s=PROTECTED_S)
         await more_answers(client)
         follower, at = machine.follower, time.monotonic()
         assert follower is not None
@@ -42,7 +44,7 @@ async def killed_in_turn(machine: PairMachine, client: Client) -> list[float]:
         await follower.wait_event("live")
         await more_answers(client)
         gaps.append(round(client.longest_gap_s(at), 2))
-    await until(lambda: machine.is_protected)
+    await until(lambda: machine.is_protected, within_s=PROTECTED_S)
     return gaps
 
 

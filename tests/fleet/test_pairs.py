@@ -146,8 +146,8 @@ def test_a_killed_coordinator_ends_no_pair_and_the_next_command_takes_it_over(
         lambda: not any("SupervisorActor" in argv for host in hosts.values() for argv in host.processes().values())
     )
     more_answers()
+    wait_for(lambda: status()["status"] == "protected")
     first = status()
-    assert first["status"] == "protected"
     assert {first["serving"]["place"], first["secondary"]["place"]} == {"s1", "s2"}
     done = lab.loadstone("pair", "fail", NAME, "kill-primary")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -236,24 +236,34 @@ def find_polls(result: Path) -> WorkloadResult:
     return next(workload for workload in read_result(result).workloads if workload.id.label == "tile1-poll")
 
 
+STARTS = 3
+"""Attempts at most to start a tile, of which one is enough: a busy host may start a driver later than it was to."""
+
+
 @contextmanager
 def tiles_under_way(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """A run of one tile, each workload of which has measured something."""
     words = command("tiles", "--tile", str(DATA / "tiny-tile.toml"), "--profile", "brief", "--steady", "60")
     environment = NO_REPORT | os.environ
-    with subprocess.Popen(
-        words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as running:
-        try:
-            wait_until(lambda: _count_measuring(folder) == 5, "intervals of five workloads")
-            yield running
-        finally:
-            running.kill()
-            running.communicate()
+    for _ in range(STARTS):
+        with subprocess.Popen(
+            words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        ) as running:
+            try:
+                wait_until(lambda: _count_measuring(folder) == 5 or running.poll() is not None, "five workloads")
+                if running.poll() is None:
+                    yield running
+                    return
+            finally:
+                running.kill()
+                _, errors = running.communicate()
+    raise AssertionError(errors)
 
 
 def _count_measuring(folder: Path) -> int:
-    return sum('"interval"' in file.read_text() for file in folder.glob("results/*/runs/*/events.jsonl"))
+    """Workloads of the newest run that have measured something."""
+    results = sorted(folder.glob("results/*"))[-1:]
+    return sum('"interval"' in file.read_text() for result in results for file in result.glob("runs/*/events.jsonl"))
 
 
 def process_of(running: subprocess.Popen[str], *arguments: str) -> int:

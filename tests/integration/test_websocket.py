@@ -230,7 +230,7 @@ def record(site: str, file: Path) -> None:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
         context = browser.new_context(record_har_path=str(file), record_har_content="embed")
         page = context.new_page()
-        page.goto(site)
-        page.wait_for_event("response", lambda answer: "/ticket/" in answer.url)
+        with page.expect_response(lambda answer: "/ticket/" in answer.url):
+            page.goto(site)
         context.close()
         browser.close()

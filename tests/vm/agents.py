@@ -207,9 +207,12 @@ class Half:
         async for event in line.read_reports():
             events.append(event)
 
-    async def start_machine(self, mode: str, mac: str) -> None:
+    async def start_machine(self, mode: str, mac: str, is_stopped: bool = False) -> None:
+        """Starts the process in its machine's place, which may wait for a signal before it does anything."""
+        stopped = ["sh", "-c", 'kill -STOP $$; exec "$@"', "sh"] if is_stopped else []
         files = [str(self.files.memory), str(self.files.outlet)]
-        self.machine = await asyncio.create_subprocess_exec(sys.executable, "-IS", str(STAND_IN), mode, *files, mac)
+        argv = [*stopped, sys.executable, "-IS", str(STAND_IN), mode, *files, mac]
+        self.machine = await asyncio.create_subprocess_exec(*argv)
         await self.order("machine", pid=self.machine.pid)
 
     async def _read(self, agent: asyncio.subprocess.Process) -> None:

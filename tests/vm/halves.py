@@ -26,6 +26,7 @@ from loadstone.platforms.pair.local_side import PairSide
 from loadstone.platforms.pair.mode import Mode
 from loadstone.services import reference
 from tests.vm.agents import STAND_IN
+from tests.waiting import PATIENT_MS
 
 PAIR = "db"
 MAC = "52:54:00:00:02:01"
@@ -109,7 +110,7 @@ async def make_pair(halves: dict[str, HostedHalf], lease_min: int) -> None:
         await half.install_credentials(*texts, log_address=LOG_ADDRESSES[half.address])
         await half.join(WIDE)
     witness = await halves["w1"].start_witness(60 * lease_min)
-    declared = {"platform": "pair", "lease": lease_min}
+    declared = {"platform": "pair", "lease": lease_min, "silence_ms": PATIENT_MS}
     for host in SIDES:
         await halves[host].make(declared, "wide", witness)
     a, b = side_of(halves["s1"], "a"), side_of(halves["s2"], "b")

@@ -24,7 +24,7 @@ from tests.places import PROJECT
 from tests.processes import is_running, read_command
 from tests.vm.agents import Half, Network, Pair, Relay
 from tests.vm.halves import ADDRESSES, LOG_ADDRESSES, PAIR, WIDE, host_folder, machines_stood_in, open_half, side_of
-from tests.waiting import until
+from tests.waiting import PATIENT_MS, until
 
 MEANWHILE_MIN = 10
 Supervised = tuple[Pair, asyncio.subprocess.Process]
@@ -109,7 +109,7 @@ def test_a_pair_whose_supervisors_are_killed_survives_a_fault_and_is_taken_over(
                 assert list_kept_pairs() == [], "its side is gone, and nothing holds what it left"
             assert [side.name for side in answers["s2"].sides] == ["b"]
             assert {answer.network for answer in answers.values()} == {WIDE}
-            assert answers["s2"].machine == {"platform": "pair", "lease": MEANWHILE_MIN}
+            assert answers["s2"].machine == {"platform": "pair", "lease": MEANWHILE_MIN, "silence_ms": PATIENT_MS}
             survivor = side_of(halves["s2"], "b")
             names = [event["event"] for event in survivor.events]
             assert names[0] == "ready"

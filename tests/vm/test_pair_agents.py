@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from loadstone.platforms.pair.command import SideFiles
-from tests.vm.agent_faults import Faults, play_trials, sample_faults, single_faults
-from tests.vm.agents import UNHURRIED_MS, Half, Network, agent_argv, whole_pair
+from tests.vm.agent_faults import Faults, joined, play_trials, sample_faults, single_faults
+from tests.vm.agents import UNHURRIED_MS, Half, Network, NotJoinedError, agent_argv, whole_pair
 from tests.waiting import until
 
 JOINERS = 40
@@ -52,17 +52,22 @@ def test_after_two_faults_at_most_one_machine_runs_on_and_nothing_is_lost(networ
 
 def test_a_machine_that_hangs_is_replaced(network: Network, tmp_path: Path) -> None:
     async def play() -> None:
-        with network.watched():
-            async with whole_pair(network, tmp_path) as pair:
-                primary, secondary = pair.primary, pair.secondary
-                primary.signal(signal.SIGSTOP, "machine")
-                await secondary.event("live")
-                assert await pair.runs_on()
-                assert primary.has_reported("hung")
-                assert pair.segments == "ab"
-                assert await pair.list_violations() == []
+        async with whole_pair(network, tmp_path) as pair:
+            primary, secondary = pair.primary, pair.secondary
+            primary.signal(signal.SIGSTOP, "machine")
+            await until(lambda: primary.has_reported("hung") or any(half.has_parted for half in pair.halves))
+            if not primary.has_reported("hung"):
+                raise NotJoinedError("the host stood still, and the sides had parted before the machine was hung")
+            await secondary.event("live")
+            assert await pair.runs_on()
+            assert pair.segments == "ab"
+            assert await pair.list_violations() == []
 
-    asyncio.run(play())
+    async def watch() -> None:
+        with network.watched():
+            await joined(play)
+
+    asyncio.run(watch())
 
 
 def test_an_agent_whose_reports_nobody_reads_serves_on(network: Network, tmp_path: Path) -> None:
@@ -123,8 +128,7 @@ def test_a_secondary_that_cannot_take_over_soon_protects_nobody(network: Network
             address = str((await primary.event("listening"))["address"])
             await primary.start_machine("record", MAC)  # later than `protect`: the log has its first event
             await secondary.start_agent(network, f"{primary.folder.name}b", MAC, UNHURRIED_MS, address)
-            await secondary.start_machine("replay", MAC)
-            secondary.signal(signal.SIGSTOP, "machine")
+            await secondary.start_machine("replay", MAC, is_stopped=True)
             await primary.event("joined")
             seen = primary.metrics.get("recorded", 0)
             await until(lambda: primary.metrics.get("received", 0) > seen + LATE_TICKS * EVENT_BYTES)

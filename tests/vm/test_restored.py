@@ -36,7 +36,7 @@ from tests.contract.conftest import get, nothing_is_left  # noqa: F401
 from tests.integration.conftest import LoadstoneRunner, loadstone, newest, page, report  # noqa: F401
 from tests.verdicts import WINDOW
 from tests.vm.test_failures import small_disk, wait_for
-from tests.waiting import LONGEST_S, PATIENT_MS
+from tests.waiting import LONGEST_S, PATIENT_MS, WAIT_S
 
 pytestmark = [
     pytest.mark.integration,
@@ -258,6 +258,8 @@ def test_a_disk_without_room_for_a_state_costs_nothing(tmp_path: Path, monkeypat
         assert not [path for path in folder.iterdir() if "state" in path.name]
 
 
+KILLS = 5
+"""Attempts at most to kill a process while it saves, of which one is enough: a busy host may be late."""
 LAB = """
 import asyncio, sys
 from pathlib import Path
@@ -277,15 +279,19 @@ asyncio.run(play())
 def test_a_process_that_is_killed_while_it_saves_a_state_leaves_nothing(
     tmp_path: Path, states: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepare(tmp_path, states).unlink()
+    state = prepare(tmp_path, states)
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "r"))
-    lab = subprocess.Popen([sys.executable, "-c", LAB, str(tmp_path), SMALL])
-    until = time.monotonic() + 120
-    while not list(states.glob(f"{UNFINISHED_PREFIX}*")) and time.monotonic() < until:
-        time.sleep(0.001)
-    lab.kill()
-    lab.wait()
-    assert list(states.glob(f"{UNFINISHED_PREFIX}*")), "it was killed too late"
+    for _ in range(KILLS):
+        state.unlink(missing_ok=True)
+        lab = subprocess.Popen([sys.executable, "-c", LAB, str(tmp_path), SMALL])
+        until = time.monotonic() + WAIT_S
+        while not list(states.glob(f"{UNFINISHED_PREFIX}*")) and time.monotonic() < until:
+            time.sleep(0.001)
+        lab.kill()
+        lab.wait()
+        if list(states.glob(f"{UNFINISHED_PREFIX}*")):
+            break
+    assert list(states.glob(f"{UNFINISHED_PREFIX}*")), "each was killed too late"
     monkeypatch.setattr(runtime, "RUNTIME_PREFIX", "ls")
     assert any("unfinished file" in line for line in journal.reap())
     assert not list(states.glob(f"{UNFINISHED_PREFIX}*"))

@@ -57,7 +57,7 @@ fn a_request_allocates_nothing() {
     };
     // A run has a beginning, an end, and seconds that are written down; what more requests add is what they cost.
     let (short, long) = (cost(1.0), cost(4.0));
-    let (allocations, requests) = (long.0.saturating_sub(short.0), long.1 - short.1);
+    let (allocations, requests) = (long.0.saturating_sub(short.0), long.1.saturating_sub(short.1));
     let each = allocations as f64 / requests as f64;
     assert!(requests > 5_000 && each < 0.1, "{allocations} allocations for {requests} requests");
 }

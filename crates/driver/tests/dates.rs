@@ -34,7 +34,7 @@ fn machine(date: &'static str) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
 }
 
 fn with_files(addresses: &[SocketAddr]) -> Value {
-    let mut plan = plan(addresses[0], population(6), 0.5);
+    let mut plan = plan(addresses[0], population(6), 2.0);
     let file = |path: &str, conditional: f64| json!({ "path": path, "bytes": 9, "conditional": conditional, "markers_every": 0 });
     plan["parts"][0]["workload"]["operations"][0]["embedded"] = json!([file("/kept", 1.0), file("/never", 0.0)]);
     let target = plan["parts"][0]["targets"][0].clone();

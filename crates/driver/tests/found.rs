@@ -11,11 +11,16 @@ use serde_json::{json, Value};
 
 const BYTES: usize = 60_000;
 
+/// Where each request was asked to begin, and whether it was the first on its connection.
+type Asked = Arc<Mutex<Vec<(bool, Option<usize>)>>>;
+
 /// A server of one file that notes where it was asked to begin; one that knows no ranges sends all of it.
-fn file(asked: Arc<Mutex<Vec<Option<usize>>>>, knows_ranges: bool) -> SocketAddr {
+fn file(asked: Asked, knows_ranges: bool) -> SocketAddr {
     server(move |mut stream: TcpStream| {
+        let mut is_first = true;
         while let Some(from) = request(&mut stream) {
-            asked.lock().expect("whole").push(from);
+            asked.lock().expect("whole").push((is_first, from));
+            is_first = false;
             let from = from.filter(|_| knows_ranges);
             let status = if from.is_some() { "206 Partial Content" } else { "200 OK" };
             let body = vec![b'x'; BYTES - from.unwrap_or(0)];
@@ -54,25 +59,29 @@ fn downloads(address: SocketAddr) -> Value {
 
 #[test]
 fn the_rest_of_a_download_is_asked_for_and_all_of_it_counts() {
-    let asked = Arc::new(Mutex::new(Vec::new()));
+    let asked = Asked::default();
     let totals = downloads(file(asked.clone(), true));
-    let from: Vec<usize> = asked.lock().expect("whole").iter().take(20).map(|from| from.unwrap_or(0)).collect();
+    let (first, later): (Vec<_>, Vec<_>) =
+        asked.lock().expect("whole").iter().copied().partition(|(is_first, _)| *is_first);
+    assert_eq!(first.len(), 20);
+    let from: Vec<usize> = first.iter().map(|(_, from)| from.unwrap_or(0)).collect();
     assert!(from.iter().all(|&at| at < BYTES) && from.iter().filter(|&&at| at > 0).count() > 15, "{from:?}");
     // Spread over the whole file: the mean of twenty uniform places has a standard error of 6 %.
     let mean = from.iter().sum::<usize>() / from.len();
     assert!(mean.abs_diff(BYTES / 2) < BYTES / 4, "{from:?}");
-    assert!(asked.lock().expect("whole").iter().skip(20).all(Option::is_none));
+    assert!(later.iter().all(|(_, from)| from.is_none()));
     let number = |name: &str| totals[name].as_u64().expect("a number");
     assert_eq!(totals["counts"]["errors"], json!({}));
     let cut = totals["tally"]["cut_at_start"].as_u64().expect("a number");
     assert_eq!(cut, 20);
     let ended = cut + totals["counts"]["requests"].as_u64().expect("a number");
-    // 20 x 2.4 s / 0.6 s. Heads and the line's first bytes cost a little.
-    assert!((70..=80).contains(&ended), "{ended}");
+    // 20 x 2.4 s / 0.6 s at most. A host that stalls makes them fewer and as much longer: users always wait for one.
+    assert!(ended <= 80, "{ended}");
     let bytes = number("ended_bytes") / ended;
     assert!((60_000..60_100).contains(&bytes), "{bytes}");
-    let mean_s = totals["ended_ns"].as_f64().expect("a number") / ended as f64 / 1e9;
-    assert!((0.59..0.75).contains(&mean_s), "{mean_s}");
+    let all_s = totals["ended_ns"].as_f64().expect("a number") / 1e9;
+    assert!((36.0..60.0).contains(&all_s), "{all_s}");
+    assert!(all_s / ended as f64 > 0.59, "{all_s} {ended}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ name = "site"
 title = "Behind the end"
 [pacing]
 kind = "think"
-mean_s = 0.2
+mean_s = 0.8
 cap_s = 3.0
 distribution = "fixed"
 [connections]

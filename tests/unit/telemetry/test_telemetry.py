@@ -168,13 +168,13 @@ def test_a_collector_that_goes_wrong_later_ends_no_run(
     later: bytes, pause_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("loadstone.telemetry.otlp.EVERY_S", 0.05)
-    monkeypatch.setattr("loadstone.telemetry.otlp.COLLECTOR_TIMEOUT_S", 0.5)
     kind = type("Playing", (LaterWrong,), {"later": later, "pause_s": pause_s})
     with ThreadingTCPServer(("127.0.0.1", 0), kind) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
         begun = time.monotonic()
         with push_otlp(f"http://127.0.0.1:{server.server_address[1]}", heard()):
+            monkeypatch.setattr("loadstone.telemetry.otlp.COLLECTOR_TIMEOUT_S", 0.5)
             while kind.asked < 2:
                 time.sleep(0.01)
         assert time.monotonic() - begun < 10
