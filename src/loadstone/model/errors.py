@@ -40,6 +40,10 @@ class PlatformError(LoadstoneError):
     """The machine or its set-up must be mended."""
 
 
+class NotProtectedError(PlatformError):
+    """No side follows a machine at this moment: a fault would end it, or have no effect."""
+
+
 class ServiceError(LoadstoneError):
     """A server did not start, answer or stop as it should."""
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from loadstone.model.errors import PlatformError, UsageError
+from loadstone.model.errors import NotProtectedError, PlatformError, UsageError
 from loadstone.model.fault import FaultKind, PlannedFault, read_fault
 from loadstone.model.load import Population
 from loadstone.model.machine import MachineSpec, Placement
@@ -21,7 +21,7 @@ from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Target
 from loadstone.model.tiles import Tiles
 from loadstone.platforms.contract import Machine
-from loadstone.run import runner
+from loadstone.run import faults, runner
 from loadstone.run.deployment import Deployment, find_faulty_machine
 from loadstone.run.executor import DriverJob, Executor
 from loadstone.run.faults import Injector
@@ -165,6 +165,40 @@ def test_a_fault_is_injected_into_its_machine_and_recorded(
     said = injector.describe()
     assert said.startswith(f"{kind} of tile1-db at 0.5 s of the steady state: {outcome}")
     assert ("active again" in said) == (recovery_s == 2e9)
+
+
+@dataclass
+class PartedMachine(FakeMachine):
+    """A pair whose sides a busy host has parted for some attempts."""
+
+    unprotected: int = 3
+
+    async def fail(self, fault: FaultKind) -> None:
+        if self.unprotected:
+            self.unprotected -= 1
+            raise NotProtectedError("It is not protected.")
+        await super().fail(fault)
+
+
+def test_a_fault_waits_until_a_pair_is_protected_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "PROTECTED_POLL_INTERVAL_S", 0.001)
+    machine = PartedMachine("tile1-db")
+    injector = Injector(cast(Machine, machine), PlannedFault(FaultKind.KILL_PRIMARY, 0.5), PHASES.lead_s)
+    asyncio.run(injector.run(time.monotonic() - 60))
+    record = injector.conclude()
+    assert record is not None and not record.refused
+    assert machine.faults == [FaultKind.KILL_PRIMARY]
+    assert "injected" in injector.describe() and " s late, since the pair was not protected" in injector.describe()
+
+
+def test_a_fault_into_a_pair_that_is_never_protected_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "PROTECTED_TIMEOUT_S", 0.0)
+    machine = PartedMachine("tile1-db")
+    injector = Injector(cast(Machine, machine), PlannedFault(FaultKind.KILL_PRIMARY, 0.5), PHASES.lead_s)
+    asyncio.run(injector.run(time.monotonic() - 60))
+    record = injector.conclude()
+    assert record is not None and record.refused == "It is not protected."
+    assert machine.faults == []
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loadstone.host.tasks import TIDY_S, end_tasks
-from loadstone.model.errors import PlatformError, ServiceError
+from loadstone.model.errors import NotProtectedError, PlatformError, ServiceError
 from loadstone.model.fault import FaultKind
 from loadstone.model.records.manifest import HELD_CURVE
 from loadstone.model.records.pair_status import READS_IN_LOG
@@ -227,10 +227,10 @@ class PairMachine(Guest):
         return last
 
     async def fail(self, fault: FaultKind) -> None:
-        """Does it to one side, or to both agents. Raises PlatformError where no side follows yet."""
+        """Does it to one side, or to both agents. Raises NotProtectedError where no side follows yet."""
         primary, secondary = self.serving, self.follower
         if secondary is None or not self.is_protected:
-            raise PlatformError(
+            raise NotProtectedError(
                 f"The pair {self.name} is not protected: `{fault}` would end it, or have no effect. "
                 f"Wait until `loadstone pair status {self.name}` says `protected`."
             )
