@@ -98,10 +98,12 @@ impl Cache {
         .await;
     }
 
-    /// Nothing that is kept is true any longer.
-    pub async fn empty(&self) {
+    /// Nothing that is kept is true any longer. Whether all of it is gone: a cache elsewhere may not answer.
+    #[must_use]
+    pub async fn empty(&self) -> bool {
         if let Cache::Within(kept) = self {
-            return kept.invalidate_all();
+            kept.invalidate_all();
+            return true;
         }
         let cache = self.clone();
         elsewhere(move || match &cache {
@@ -109,7 +111,8 @@ impl Cache {
             Cache::Redis(redis) => redis.ask(|line| redis::cmd("FLUSHDB").query::<()>(line)),
             _ => Ok(()),
         })
-        .await;
+        .await
+        .is_some()
     }
 }
 
@@ -169,6 +172,7 @@ mod tests {
         let cache = Cache::parse(Some(&format!("redis://127.0.0.1:{port}"))).expect("an address");
         cache.put("home", "<p>Hello</p>".into()).await;
         assert_eq!(cache.get("home").await, None);
+        assert!(!cache.empty().await, "it may have something yet");
     }
 
     #[test]

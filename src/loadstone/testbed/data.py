@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from loadstone.host.http import post
 from loadstone.host.process import Readiness
+from loadstone.model.errors import ServiceError
 from loadstone.model.machine import SERVER
 from loadstone.model.target import Endpoint
 from loadstone.model.topology import get_topology
@@ -42,7 +43,12 @@ class DataSet:
         command = [SERVER, tables.server, "--only-fill", *tables.build_options(self.database, self.rows)]
         await wait_until_done(await self.machine.start(name, command, Readiness.NONE), "The database")
         for server in self.keepers:
-            await post(server, tables.cache_reset)
+            try:
+                await post(server, tables.cache_reset)
+            except (OSError, ValueError) as error:
+                raise ServiceError(
+                    f"{server} still has responses of the data before they were restored: {error}. Check its cache."
+                ) from None
         self.seconds.append(time.monotonic() - start_s)
         return self.seconds[-1]
 

@@ -323,7 +323,9 @@ impl Events {
 
     /// Forgets all answers that are kept: the database was restored.
     async fn renew(&self) -> Result<Answer> {
-        self.cache.empty().await;
+        if !self.cache.empty().await {
+            return Err(refused(StatusCode::SERVICE_UNAVAILABLE));
+        }
         Ok(small_page("Events: renewed", "Nothing is kept"))
     }
 

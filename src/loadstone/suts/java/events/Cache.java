@@ -136,7 +136,9 @@ interface Cache {
 
         @Override
         public void empty() {
-            await(client.flush());
+            if (!await(client.flush())) {
+                throw new IllegalStateException("the cache still has what is no longer true");
+            }
         }
 
         @Override
@@ -144,14 +146,16 @@ interface Cache {
             client.shutdown();
         }
 
-        private static void await(java.util.concurrent.Future<Boolean> asked) {
+        /** Whether it was done. */
+        private static boolean await(java.util.concurrent.Future<Boolean> asked) {
             try {
-                asked.get();
+                return Boolean.TRUE.equals(asked.get());
             } catch (ExecutionException failed) {
                 System.err.println("the cache: " + failed.getMessage());
             } catch (InterruptedException interrupted) {
                 Thread.currentThread().interrupt();
             }
+            return false;
         }
     }
 }
