@@ -39,6 +39,9 @@ from loadstone.platforms.maker import MachineMaker
 from loadstone.platforms.pair.fitness import MOST_PAIRS_A_CORE
 from loadstone.platforms.registry import get_platform_kind
 
+ENGINE_FAILURES = 2
+"""Looks at the engine in a row that fail before all hosts count as lost: a busy host may miss the time of one."""
+
 
 @dataclass
 class OpenFleet:
@@ -280,10 +283,13 @@ async def open_fleet(spec: FleetSpec, engine: Fleet, logs: Path) -> AsyncIterato
 
 
 async def _watch(engine: Fleet, hosts: Mapping[str, FleetHost]) -> None:
-    """Gives all hosts up when the engine fails: their supervisors might answer on, but nobody would be told of the
-    next death.
+    """Gives all hosts up when the engine fails, each time in a row that it is looked at: their supervisors might answer
+    on, but nobody would be told of the next death.
     """
-    while not (why := await engine.describe_failure()):
+    failures = 0
+    while failures < ENGINE_FAILURES:
+        why = await engine.describe_failure()
+        failures = failures + 1 if why else 0
         await asyncio.sleep(BEAT_S)
     for host in hosts.values():
         host.lose(why)

@@ -194,7 +194,10 @@ class Supervisor:
         while (silent_s := time.monotonic() - self._heard_s) < self._longest_silence_s():
             if silent_s >= self.silence_s and self._drivers:
                 await self._end_drivers()
+            asleep_s = time.monotonic()
             await asyncio.sleep(SUPERVISOR_POLL_INTERVAL_S)
+            # While this process stood still it could not hear anybody.
+            self._heard_s += time.monotonic() - asleep_s - SUPERVISOR_POLL_INTERVAL_S
         if any(half.lease_s for half in self._halves.values()):
             self._stack.pop_all()  # agents and witness live on as their lease says
         else:

@@ -31,7 +31,7 @@ from loadstone.fleet.pairs.requests import (
 )
 from loadstone.fleet.remote import Supervised
 from loadstone.fleet.requests import AskHalf
-from loadstone.fleet.reserved import STALL_S
+from loadstone.fleet.reserved import BEAT_S
 from loadstone.host.tasks import end_tasks
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.pair.mode import Mode
@@ -160,8 +160,8 @@ class RemoteSide(Side):
             try:
                 seen = await self.ask(ReceiveEvents(len(self.events)))
             except FleetError:
-                if not self.home.host.lost and time.monotonic() - asked_s > ReceiveEvents.timeout_s + STALL_S:
-                    continue  # this process stood still
+                if not self.home.host.lost and time.monotonic() - asked_s > ReceiveEvents.timeout_s - BEAT_S:
+                    continue  # this process or its host stood still; a host that stays silent is lost
                 break
             ahead_s = seen.unix_s - time.time()
             is_new, report = seen.metrics != report, dict(seen.metrics)
