@@ -31,7 +31,7 @@ async def protect_new(sides: list[Side]) -> str:
     try:
         await secondary.start_agent(address)
         await secondary.start_machine(Mode.REPLAY, has_state=True)
-        await primary.wait_event("protected")
+        await primary.wait_event("protected", within_s=FOLLOWED_S)
     except PlatformError as error:
         await secondary.end()
         if not primary.is_up:
@@ -72,7 +72,7 @@ async def protect_running(primary: Side, secondary: Side) -> float:
         await secondary.fetch(primary, {there.state: files.state})
         await secondary.start_machine(Mode.REPLAY, has_state=True)
         await secondary.wait_event("follows", within_s=FOLLOWED_S)
-        await primary.wait_event("protected", after=seen)
+        await primary.wait_event("protected", after=seen, within_s=FOLLOWED_S)
     except BaseException:
         await primary.order("resume", is_saved=False)  # it records for nobody, and is given frames
         raise
