@@ -23,7 +23,7 @@ from loadstone.platforms.contract import MachineContext
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.routing import LOOPBACK
 from loadstone.platforms.vm import usage
-from loadstone.platforms.vm.agent import Agent
+from loadstone.platforms.vm.agent import GUEST_SETUP_TIMEOUT_S, Agent
 from loadstone.platforms.vm.command import RESTORING, Layout, Sockets, build_command
 from loadstone.platforms.vm.guest import Guest, describe_interfaces
 from loadstone.platforms.vm.host_identity import read_host_identity
@@ -212,7 +212,7 @@ class VirtualMachine(Guest):
         self.qmp, self.agent = QMPClient(self.name), Agent()
         await self.boot_or_restore(is_cold=True)  # its recovery is measured, which is a boot
         for name, text in self.written.items():
-            await self.agent.ask("write", path=f"{self.files}/{name}", text=text)
+            await self.agent.ask("write", GUEST_SETUP_TIMEOUT_S, path=f"{self.files}/{name}", text=text)
         for service in self.services.values():
             await service.begin_anew(self.agent)
         self.live_unix_s = time.time()
