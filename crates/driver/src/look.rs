@@ -16,7 +16,7 @@ use crate::transport::stream::{connect, secure, Intake, Stream};
 use crate::transport::{tls, Failure};
 
 /// Longest time for a connection and its handshake.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest time for the first answer over HTTP/2.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 

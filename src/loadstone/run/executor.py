@@ -40,8 +40,10 @@ EXECUTOR_POLL_INTERVAL_S = 0.5
 """Time between two looks whether all parts of the system are alive."""
 PREPARE_S = 1800.0
 """Longest time for filling mailboxes and the like before the start."""
-LEAD_S = 1.0
-"""From the word to start to the first start."""
+LEAD_S = 2.0
+"""From the word to start to the first start: every driver must have heard it by then."""
+
+ORIGIN_POLL_INTERVAL_S = 0.01
 
 
 class StartMode(Enum):
@@ -300,7 +302,7 @@ class Executor:
         if self.injector is None:
             return
         while self._origin_s is None:
-            await asyncio.sleep(LEAD_S / 100)
+            await asyncio.sleep(ORIGIN_POLL_INTERVAL_S)
         await self.injector.run(self._origin_s)
 
     def _note_dead(self) -> None:

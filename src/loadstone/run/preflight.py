@@ -23,9 +23,9 @@ from loadstone.model.target import Addresses, Endpoint, Identity, Target, encode
 from loadstone.model.workload import Workload
 from loadstone.run.plan import plan_target
 
-STEP_S = 2.0
+STEP_S = 5.0
 """Longest time for a name, a TLS handshake."""
-CONNECTION_S = 4.0
+CONNECTION_S = 10.0
 """Longest time for a connection with its handshake."""
 PREFLIGHT_ANSWER_TIMEOUT_S = 10.0
 """Longest time to the first byte of an answer; the slowest pages that anybody waits for take less."""

@@ -16,7 +16,7 @@ use crate::awaited::awaited_origin_ns;
 use crate::clock::{kernel_ns, Clock};
 
 /// Time between the word to start and the start.
-const LEAD_NS: u64 = 500_000_000;
+const LEAD_NS: u64 = 1_500_000_000;
 
 /// Leads: waits until as many drivers have joined as were announced.
 pub struct Leader<F> {
