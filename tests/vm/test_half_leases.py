@@ -4,8 +4,8 @@ import asyncio
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,23 @@ from loadstone.fleet.messages import carry_out
 from loadstone.fleet.pairs.half import HostedHalf
 from loadstone.fleet.pairs.kept import list_kept_pairs
 from loadstone.fleet.pairs.remote_side import HalfHost
-from loadstone.fleet.pairs.requests import AdoptedHalf
-from loadstone.fleet.pairs.takeover import restore_halves
+from loadstone.fleet.pairs.requests import AdoptedHalf, AdoptHalf
+from loadstone.fleet.pairs.takeover import adopt_halves, left_unless_adopted, restore_halves
+from loadstone.fleet.requests import ListPairs
 from tests.places import PROJECT
 from tests.processes import is_running, read_command
 from tests.vm.agents import Half, Network, Pair, Relay
-from tests.vm.halves import ADDRESSES, LOG_ADDRESSES, PAIR, WIDE, host_folder, machines_stood_in, open_half, side_of
+from tests.vm.halves import (
+    ADDRESSES,
+    LOG_ADDRESSES,
+    PAIR,
+    SIDES,
+    WIDE,
+    host_folder,
+    machines_stood_in,
+    open_half,
+    side_of,
+)
 from tests.waiting import PATIENT_MS, until
 
 MEANWHILE_MIN = 10
@@ -88,6 +99,25 @@ class PaperHost:
         return to_jsonable_python(await carry_out(request.request, self.half))
 
 
+@dataclass
+class AdoptingHost(PaperHost):
+    """A host that lists what it has of pairs and takes it over, one at a time."""
+
+    folder: Path = field(kw_only=True)
+    turn: asyncio.Lock = field(kw_only=True)
+    fails: bool = False
+    """Whether it takes nothing over."""
+
+    async def ask(self, request: Any, timeout_s: float | None = None) -> Any:
+        async with self.turn:
+            with host_folder(self.folder, self.name):
+                if isinstance(request, ListPairs):
+                    return list_kept_pairs()
+                if self.fails and isinstance(request.request, AdoptHalf):
+                    raise FleetError(f"{self.name} stands still.")
+                return await super().ask(request)
+
+
 @pytest.mark.slow("agents on three hosts, which are killed and taken over")
 def test_a_pair_whose_supervisors_are_killed_survives_a_fault_and_is_taken_over(
     network: Network, tmp_path: Path
@@ -134,6 +164,37 @@ def test_a_pair_whose_supervisors_are_killed_survives_a_fault_and_is_taken_over(
             for host in answers:
                 with host_folder(tmp_path, host), pytest.raises(FleetError, match=f"No part of the pair {PAIR}"):
                     await halves[host].adopt()
+
+    asyncio.run(play())
+
+
+@pytest.mark.slow("agents on three hosts, which are killed and taken over")
+def test_a_takeover_that_fails_on_one_host_leaves_the_pair_to_the_next(network: Network, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with supervised(network, tmp_path, MEANWHILE_MIN) as (pair, supervisor), AsyncExitStack() as stack:
+            supervisor.kill()
+            await supervisor.wait()
+            for fails in (True, False):
+                halves = {host: await open_half(stack, network.name, pair.stem, tmp_path, host) for host in ADDRESSES}
+                turn = asyncio.Lock()
+                hosts = {
+                    host: HalfHost(
+                        AdoptingHost(host, half, folder=tmp_path, turn=turn, fails=fails and host == "s2"),
+                        PAIR,
+                        half.address,
+                    )
+                    for host, half in halves.items()
+                }
+                with pytest.raises(FleetError, match="stands still") if fails else nullcontext():
+                    async with left_unless_adopted(hosts) as living:
+                        assert set(living) == set(ADDRESSES)
+                        adopted = await adopt_halves(living)
+                        assert [side.name for host in SIDES for side in adopted[host].sides] == ["a", "b"]
+                for half in halves.values():
+                    await half.end()
+                if fails:
+                    assert await pair.runs_on()
+            assert processes_below(tmp_path) == []
 
     asyncio.run(play())
 

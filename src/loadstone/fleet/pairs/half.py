@@ -57,6 +57,7 @@ class HostedHalf:
     witness: HostedWitness | None = None
     _offers: dict[int, AsyncExitStack] = field(default_factory=dict)
     _adopted: ExitStack = field(default_factory=ExitStack)
+    _is_left: bool = False
 
     def __post_init__(self) -> None:
         self.journal = self.maker.journal
@@ -198,7 +199,7 @@ class HostedHalf:
             self.journal = self._adopted.enter_context(adopt_journal(folder))
         except OSError:
             raise FleetError(f"The part of the pair {self.name} on {self.address} has just ended.") from None
-        self._adopted.callback(undo, folder)
+        self._adopted.callback(self._undo, folder)
         self.log_address, self.carry_address = record.log_address, record.carry_address
         self._know_credentials()
         self.record = record
@@ -209,6 +210,14 @@ class HostedHalf:
         if record.machine is not None and record.nic is not None:
             facts = await self._describe(record.machine, record.nic, record.witness)
         return AdoptedHalf(record.network, record.machine, facts, record.witness, await self._adopt_sides())
+
+    def _undo(self, folder: Path) -> None:
+        if not self._is_left:
+            undo(folder)
+
+    async def leave(self) -> None:
+        """Ends nothing of what was adopted here when this part ends, since the pair could not be taken over."""
+        self._is_left = True
 
     async def _adopt_sides(self) -> list[AdoptedSide]:
         """Sides whose agent runs; what is left of others is removed."""
@@ -275,13 +284,14 @@ class HostedHalf:
         return self.sides[name]
 
     async def end(self) -> None:
-        """Ends all of it here; files and links go with the journal."""
-        for hosted in self.sides.values():
-            await hosted.side.end()
+        """Ends all of it here; files and links go with the journal. What was left lives on as its lease says."""
         for stack in self._offers.values():
             await stack.aclose()
-        if self.witness is not None:
-            await self.witness.end()
+        if not self._is_left:
+            for hosted in self.sides.values():
+                await hosted.side.end()
+            if self.witness is not None:
+                await self.witness.end()
         await asyncio.to_thread(self._adopted.close)  # the network library waits
 
 

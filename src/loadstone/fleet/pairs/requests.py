@@ -203,6 +203,10 @@ class AdoptHalf(ForHalf[AdoptedHalf], kind="adopt", timeout_s=HALF_S):
     """Take over the part of a pair that lives there without a coordinator."""
 
 
+class LeaveHalf(ForHalf[None], kind="leave"):
+    """Leave what was taken over there as it is: another coordinator may take it over within the pair's lease."""
+
+
 class BootSide(ForHalf[str], kind="boot", timeout_s=HALF_S):
     """Boot the machine, and keep its state and its disk for that side; how it started."""
 

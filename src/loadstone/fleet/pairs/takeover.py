@@ -14,6 +14,7 @@ from loadstone.fleet.pairs.requests import (
     InstallCredentials,
     JoinNetwork,
     KillWitness,
+    LeaveHalf,
     MakeHalf,
     ReadCredentials,
 )
@@ -38,18 +39,19 @@ async def adopt_spread_pair(fleet: OpenFleet, name: str, here: MachineMaker) -> 
     has ended; where the takeover fails otherwise, the pair continues.
     """
     halves = {host.name: connect_host(host, name) for host in list_by_address([*fleet.hosts.values()])}
-    adopted = await _adopt_halves(halves)
-    network = next(iter(adopted.values())).network
-    addresses = [halves[host].address for host in adopted]
-    members = {member.underlay for member in network.members}
-    at_sides = {member.underlay for member in network.members if member.is_side}
-    others = [half for half in halves.values() if half.address in members - at_sides and half.address not in addresses]
-    await asyncio.gather(*(half.ask(JoinNetwork(network)) for half in others))
-    await join_from_here(network, fleet.own_address, [half.address for half in halves.values()], here)
-    facts = {host: half.facts for host, half in adopted.items() if half.facts is not None}
-    facts |= await restore_halves(halves, adopted)
-    sides = SpreadSides(name, _find_declared(name, adopted), network, facts, halves)
-    machine = await _adopt_machine(sides, adopted, here)
+    async with left_unless_adopted(halves) as living:
+        adopted = await adopt_halves(living)
+        network = next(iter(adopted.values())).network
+        addresses = [half.address for half in living.values()]
+        members = {member.underlay for member in network.members}
+        at_sides = {member.underlay for member in network.members if member.is_side}
+        others = [half for half in halves.values() if half.address in members - {*at_sides, *addresses}]
+        await asyncio.gather(*(half.ask(JoinNetwork(network)) for half in others))
+        await join_from_here(network, fleet.own_address, [half.address for half in halves.values()], here)
+        facts = {host: half.facts for host, half in adopted.items() if half.facts is not None}
+        facts |= await restore_halves(halves, adopted)
+        sides = SpreadSides(name, _find_declared(name, adopted), network, facts, halves)
+        machine = await _adopt_machine(sides, adopted, here)
     try:
         async with machine.keep_running():
             yield machine
@@ -58,17 +60,30 @@ async def adopt_spread_pair(fleet: OpenFleet, name: str, here: MachineMaker) -> 
         await machine.end_sides()
 
 
-async def _adopt_halves(halves: Mapping[str, HalfHost]) -> dict[str, AdoptedHalf]:
-    """Parts of the pair that live, by host. Raises FleetError where no machine does."""
-    name = next(iter(halves.values())).pair
+@asynccontextmanager
+async def left_unless_adopted(halves: Mapping[str, HalfHost]) -> AsyncIterator[dict[str, HalfHost]]:
+    """Hosts with a part of the pair that lives, by name. Where the block does not take the pair over, they leave it to
+    its lease, but where no machine of it lives. Raises PairEndedError where no part does.
+    """
     names_by_host = await asyncio.gather(*(half.host.ask(ListPairs()) for half in halves.values()))
-    living = [half for half, names in zip(halves.values(), names_by_host, strict=True) if name in names]
-    answers = await asyncio.gather(*(half.ask(AdoptHalf()) for half in living))
-    adopted = {half.host.name: answer for half, answer in zip(living, answers, strict=True)}
+    living = {
+        host: half for (host, half), names in zip(halves.items(), names_by_host, strict=True) if half.pair in names
+    }
+    try:
+        yield living
+    except PairEndedError:
+        raise
+    except BaseException:
+        await asyncio.gather(*(half.ask(LeaveHalf()) for half in living.values()), return_exceptions=True)
+        raise
+
+
+async def adopt_halves(living: Mapping[str, HalfHost]) -> dict[str, AdoptedHalf]:
+    """Takes over the parts of the pair, by host. Raises PairEndedError where none has a machine."""
+    answers = await asyncio.gather(*(half.ask(AdoptHalf()) for half in living.values()))
+    adopted = dict(zip(living, answers, strict=True))
     if not any(half.sides for half in adopted.values()):
-        raise PairEndedError(
-            f"No host of the fleet has a machine of the pair `{name}`: it has ended, or its lease is over."
-        )
+        raise PairEndedError("No host of the fleet has a machine of the pair: it has ended, or its lease is over.")
     return adopted
 
 
