@@ -18,6 +18,7 @@ BUSY_HOST = frozenset(
         *(CheckId.PAUSE_DEVIATION, CheckId.CYCLE_TIME, CheckId.SESSION_CYCLE, CheckId.NET_DEVIATION),
         *(CheckId.FOREIGN_CPU, CheckId.FOREIGN_CPU_SAID, CheckId.HOST_BUSY, CheckId.WINDOWS_APART),
         *(CheckId.STEADY, CheckId.STEADY_SAID, CheckId.LOST_SESSIONS, CheckId.POWER_SAMPLES),
+        CheckId.NOT_AT_FULL_LOAD,
     }
 )
 """Rules about time: another process that takes the processor breaks them, whatever the system under test does."""

@@ -32,7 +32,6 @@ QUICK = (
     "32-har-page-and-api-apart",
     "43-openapi-examples",
     "51-csv-in-headers",
-    "92-refusing-b-is-not-better",
 )
 """Cases that take less than 5 s."""
 SLOW = {
@@ -53,6 +52,7 @@ SLOW = {
     "66-masked-proc": "runs in a sandbox, with the doctor",
     "71-server-dies": "waits for a server to die and for a run to be terminated",
     "91-baseline-blind-to-failures": "twelve runs",
+    "92-refusing-b-is-not-better": "a comparison",
     "93-same-size-other-text": "four runs",
 }
 """Cases that take longer, with the reason."""

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.integration
 
 FLEET = """
 back_end = "local"
+silence_s = 60
 [hosts.d1]
 roles = ["driver"]
 addresses = { public = "127.0.0.1" }

@@ -14,13 +14,14 @@ from loadstone.host.programs import find_server
 from loadstone.model.target import Endpoint
 from loadstone.testbed import Testbed
 from tests.integration.conftest import LoadstoneRunner
+from tests.waiting import WAIT_S
 
 pytestmark = pytest.mark.integration
 
 DATE = "Thu, 01 Jan 2026 00:00:00 GMT"
 
 
-def ask(at: Endpoint | None, text: str, wait_s: float = 5.0) -> bytes:
+def ask(at: Endpoint | None, text: str, wait_s: float = WAIT_S) -> bytes:
     """Sends raw bytes and reads until the server closes or a body is complete."""
     assert at is not None
     with socket.create_connection((at.host, at.port), timeout=wait_s) as connection:

@@ -75,7 +75,7 @@ def get(testbed: Testbed, path: str = "/") -> int:
 
 
 def test_a_station_serves_its_workers_at_a_time_and_refuses_beyond_its_queue(tmp_path: Path) -> None:
-    station = Station(workers=2, service=0.5, spread=UserSpread.FIXED, queue=2)
+    station = Station(workers=2, service=1.5, spread=UserSpread.FIXED, queue=2)
     with up(station, tmp_path) as testbed:
         # A stopped station finds all requests at once, however long a busy host takes to send them.
         (pid,) = testbed.processes().values()
@@ -88,8 +88,8 @@ def test_a_station_serves_its_workers_at_a_time_and_refuses_beyond_its_queue(tmp
     # Six that come together find two workers and two places to wait: were fewer served at a time, more were refused.
     assert [status for status, _ in answers].count(503) == 2
     assert len(served) == 4
-    assert all(seconds >= 0.5 for seconds in served[:2])
-    assert all(seconds >= 1.0 for seconds in served[2:]), "two after the others"
+    assert all(seconds >= 1.5 for seconds in served[:2])
+    assert all(seconds >= 3.0 for seconds in served[2:]), "two after the others"
 
 
 def send_request(testbed: Testbed) -> http.client.HTTPConnection:

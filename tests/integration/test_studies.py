@@ -74,6 +74,8 @@ def study(folder: Path, section: StudySection, seed: int, steady_s: float, pacin
 
 
 OPEN = ('kind = "think"\nmean_s = 0', "operations_per_session = 1")
+LENIENT = "good_s = 20\ntolerable_s = 29\ngood_share_pct = 90\ntolerable_share_pct = 90"
+"""Limits that leave a busy machine room to be late, and take few operations."""
 PAUSING = ('kind = "think"\nmean_s = 0.1', "operations_per_session = 1")
 
 
@@ -142,8 +144,7 @@ def here(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
 
 @pytest.mark.slow("three real runs, and one that is interrupted")
 def test_an_interrupted_sweep_goes_on_with_the_missing_runs_only(tmp_path: Path, here: Command) -> None:
-    # Limits this long leave a busy machine room to be late.
-    workload = one_page(tmp_path / "page", *PAUSING, "good_s = 20\ntolerable_s = 29")
+    workload = one_page(tmp_path / "page", *PAUSING, LENIENT)
     words = ("sweep", str(workload), "--over", "sessions=1,2,3", *SHORT)
     words = (*words, "--station", "workers=2,service=0.01", "--results", "results")
     process = subprocess.Popen(command(*words), cwd=tmp_path, start_new_session=True, stderr=subprocess.DEVNULL)
@@ -224,9 +225,8 @@ def test_the_published_tables_are_a_result_like_any_other(tmp_path: Path, here: 
 
 @pytest.mark.slow("four real runs")
 def test_a_search_for_real_ends_with_a_verified_peak(tmp_path: Path, loadstone: LoadstoneRunner) -> None:
-    # Two workers of 10 ms end at 200 a second: 255 a second fill the queue, and the rest is refused. Limits this long
-    # leave a busy machine room to be late.
-    workload = one_page(tmp_path / "page", *OPEN, "good_s = 20\ntolerable_s = 29")
+    # Two workers of 10 ms end at 200 a second: 255 a second fill the queue, and the rest is refused.
+    workload = one_page(tmp_path / "page", *OPEN, LENIENT)
     station = "workers=2,service=0.01,spread=fixed,queue=100"
     words = ("--load", "rate", "--start", "170", "--width", "50", "--verify", "1")
     windows = ("--profile", "brief", "--warm-up", "0.5", "--steady", "2")

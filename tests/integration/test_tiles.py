@@ -306,7 +306,7 @@ def test_a_killed_driver_makes_the_run_invalid_with_its_name_and_time(tmp_path: 
     with tiles_under_way(tmp_path) as running:
         drivers = list_processes_below(running.pid, "--await-start", recursive=False)
         assert len(drivers) == 4
-        os.kill(drivers[2].pid, signal.SIGKILL)
+        os.kill(sorted(drivers, key=lambda driver: driver.create_time())[2].pid, signal.SIGKILL)
         running.communicate(timeout=LONGEST_S)
     assert running.returncode == 3
     died_well(tmp_path, "the driver of tile1-mail")
