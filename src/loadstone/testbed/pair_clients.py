@@ -14,7 +14,6 @@ from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.target import Endpoint
 from loadstone.platforms.pair.experiments import ClientWindow
 from loadstone.platforms.pair.machine import PairMachine
-from loadstone.platforms.pair.side import Side
 from loadstone.platforms.registry import read_machine
 from loadstone.services import reference
 from loadstone.testbed.context import TestbedContext, open_testbed
@@ -24,6 +23,8 @@ SETTLING_S = 2.0
 REPORT_TIMEOUT_S = 60.0
 """Longest wait for a report of the pair, which comes each second."""
 REPORT_POLL_INTERVAL_S = 0.02
+PROTECTED_TIMEOUT_S = 120.0
+"""Longest wait for a secondary that follows. What loads the pair may have begun before."""
 EXPERIMENT_ANSWER_TIMEOUT_S = 60.0
 ECHO_MESSAGE = bytes(range(64))
 """Request of a client whose connection stays open; the answer is the same."""
@@ -62,14 +63,25 @@ async def serve_role(machine: PairMachine, name: str, role: str, *options: str) 
     return Endpoint(machine.address, ready.http.port)
 
 
-async def wait_agent_report(side: Side) -> dict[str, Any]:
-    """Waits for the agent's next report. Raises PlatformError where none comes."""
-    seen, until = side.metrics, time.monotonic() + REPORT_TIMEOUT_S
-    while side.metrics is seen:
+async def wait_agent_report(machine: PairMachine) -> dict[str, Any]:
+    """Waits for the next report of the agent that serves then. Raises PlatformError where none comes."""
+    seen, until = machine.serving.metrics, time.monotonic() + REPORT_TIMEOUT_S
+    while not (report := machine.serving.metrics) or report is seen:
         if time.monotonic() > until:
-            raise PlatformError(f"The agent {side.files.name} reported nothing for {REPORT_TIMEOUT_S:g} s.")
+            name = machine.serving.files.name
+            raise PlatformError(f"The agent {name} reported nothing for {REPORT_TIMEOUT_S:g} s.")
         await asyncio.sleep(REPORT_POLL_INTERVAL_S)
-    return side.metrics
+    return report
+
+
+async def wait_protected(machine: PairMachine) -> None:
+    """Waits until a secondary follows. Raises PlatformError where none does in time."""
+    until = time.monotonic() + PROTECTED_TIMEOUT_S
+    while not machine.is_protected:
+        if time.monotonic() > until:
+            failures = "; ".join(machine.failures) or "no attempt has failed"
+            raise PlatformError(f"The pair has no secondary after {PROTECTED_TIMEOUT_S:g} s: {failures}.")
+        await asyncio.sleep(REPORT_POLL_INTERVAL_S)
 
 
 @asynccontextmanager
@@ -97,9 +109,9 @@ async def measure_clients(clients: Sequence[Client], seconds: float) -> list[Cli
     where an answer is missing.
     """
     for machine, _ in clients:
-        await machine.protect()
+        await wait_protected(machine)
     await asyncio.sleep(SETTLING_S)
-    first_reports = await asyncio.gather(*(wait_agent_report(machine.serving) for machine, _ in clients))
+    first_reports = await asyncio.gather(*(wait_agent_report(machine) for machine, _ in clients))
     windows = [
         asyncio.create_task(_measure_client(client, seconds, first_report))
         for client, first_report in zip(clients, first_reports, strict=True)
@@ -138,4 +150,4 @@ def count_losses(machine: PairMachine) -> int:
 async def _collect_reports(machine: PairMachine, into: list[dict[str, Any]]) -> None:
     with contextlib.suppress(PlatformError):
         while True:
-            into.append(await wait_agent_report(machine.serving))
+            into.append(await wait_agent_report(machine))

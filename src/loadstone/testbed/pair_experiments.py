@@ -12,7 +12,6 @@ from random import Random
 
 from loadstone.host.http import get
 from loadstone.host.tasks import end_tasks
-from loadstone.model.errors import PlatformError
 from loadstone.model.target import Endpoint
 from loadstone.platforms.pair.experiments import (
     ClientWindow,
@@ -37,6 +36,7 @@ from loadstone.testbed.pair_clients import (
     serve_role,
     start_pair,
     wait_agent_report,
+    wait_protected,
 )
 
 SHARE_PERIOD_S = 0.1
@@ -64,7 +64,7 @@ async def measure_timers(logs: Path, rates: Sequence[int], seconds: float, memor
 
 
 async def _read_ticks(machine: PairMachine, endpoint: Endpoint) -> TickReading:
-    report = await wait_agent_report(machine.serving)
+    report = await wait_agent_report(machine)
     ticks = int(await get(endpoint, "/ticks", EXPERIMENT_ANSWER_TIMEOUT_S))
     return TickReading(report["heard_unix_s"], int(report["log_bytes"]), time.time(), ticks)
 
@@ -89,13 +89,15 @@ async def measure_slow_secondary(logs: Path, share: float, seconds: float, memor
 
 @asynccontextmanager
 async def _limit_secondary(machine: PairMachine, share: float) -> AsyncIterator[None]:
-    """Has the secondary's machine run for a share of the time while the block runs."""
-    follower = machine.follower
-    if follower is None:
-        raise PlatformError(f"The pair {machine.name} has no secondary to slow.")
+    """Has the secondary's machine run for a share of the time while the block runs. Raises PlatformError where there is
+    none.
+    """
     if share >= 1:
         yield
         return
+    await wait_protected(machine)
+    follower = machine.follower
+    assert follower is not None  # it is protected
     limiting = asyncio.create_task(_alternate(follower, share))
     try:
         yield

@@ -12,11 +12,11 @@ from loadstone.platforms.pair.machine import PairMachine
 from loadstone.services.registry import get_service_kind
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.pair_clients import (
-    REPORT_POLL_INTERVAL_S,
     add_pair,
     count_losses,
     describe_pair,
     wait_agent_report,
+    wait_protected,
 )
 from loadstone.testbed.running import Running
 from loadstone.testbed.software import with_software
@@ -29,7 +29,7 @@ READ_ARRANGEMENTS = ((Disks.SHARED, Reads.LOG), (Disks.SHARED, Reads.SECONDARY),
 READERS = 16
 """Threads with a request each, as many as a pair's disk has in progress at once."""
 READS_TIMEOUT_S = 120.0
-"""Longest wait for the first reads, and for a secondary that follows: the data is written before, which is a load."""
+"""Longest wait for the first reads: the data is written before, which is a load."""
 READS_NOTICED_REPORTS = 3
 READS_SPARE_S = 600
 """Time for which the machine reads beyond the measurement; it ends before."""
@@ -56,14 +56,14 @@ async def _read_at_random(
         spec = with_software(describe_pair(memory_mib, **settings), kind)
         machine = await add_pair(base, "pair", spec)
         started = await start_service(Running(base), machine, kind, build_site_on(machine))
-        await _wait_protected(machine)
+        await wait_protected(machine)
         steady_s = seconds + READS_SPARE_S
         task = ToolTask(f"randread {block_kib}k", tool.settings(), READERS, 0, steady_s, started.http, logs)
         _, writer = await asyncio.open_connection(started.http.host, started.http.port)
         try:
             writer.write(f"{tool.request(task)}\n".encode())
             await _wait_reads(machine)
-            await _wait_protected(machine)
+            await wait_protected(machine)
             losses, before = count_losses(machine), await _read_reads(machine)
             await asyncio.sleep(seconds)
             after = await _read_reads(machine)
@@ -75,16 +75,6 @@ async def _read_at_random(
                 "host with free cores."
             )
         return before, after
-
-
-async def _wait_protected(machine: PairMachine) -> None:
-    """Waits until a secondary follows. Raises PlatformError where none does in time."""
-    until = time.monotonic() + READS_TIMEOUT_S
-    while not machine.is_protected:
-        if time.monotonic() > until:
-            failures = "; ".join(machine.failures) or "no attempt has failed"
-            raise PlatformError(f"The pair has no secondary after {READS_TIMEOUT_S:g} s: {failures}.")
-        await asyncio.sleep(REPORT_POLL_INTERVAL_S)
 
 
 async def _wait_reads(machine: PairMachine) -> None:
@@ -102,7 +92,7 @@ async def _wait_reads(machine: PairMachine) -> None:
 
 
 async def _read_reads(machine: PairMachine) -> ReadsReading:
-    report = await wait_agent_report(machine.serving)
+    report = await wait_agent_report(machine)
     usage = await machine.serving.read_outside()
     if usage is None:
         raise PlatformError(f"QEMU of the pair {machine.name} does not answer, so that reads cannot be counted.")
