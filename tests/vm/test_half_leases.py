@@ -19,7 +19,7 @@ from loadstone.fleet.pairs.half import HostedHalf
 from loadstone.fleet.pairs.kept import list_kept_pairs
 from loadstone.fleet.pairs.remote_side import HalfHost
 from loadstone.fleet.pairs.requests import AdoptedHalf, AdoptHalf
-from loadstone.fleet.pairs.takeover import adopt_halves, left_unless_adopted, restore_halves
+from loadstone.fleet.pairs.takeover import adopt_halves, leave_unless_adopted, restore_halves
 from loadstone.fleet.requests import ListPairs
 from tests.places import PROJECT
 from tests.processes import is_running, read_command
@@ -186,7 +186,7 @@ def test_a_takeover_that_fails_on_one_host_leaves_the_pair_to_the_next(network: 
                     for host, half in halves.items()
                 }
                 with pytest.raises(FleetError, match="stands still") if fails else nullcontext():
-                    async with left_unless_adopted(hosts) as living:
+                    async with leave_unless_adopted(hosts) as living:
                         assert set(living) == set(ADDRESSES)
                         adopted = await adopt_halves(living)
                         assert [side.name for host in SIDES for side in adopted[host].sides] == ["a", "b"]

@@ -8,9 +8,9 @@ from loadstone.model.errors import NotProtectedError, PlatformError
 from loadstone.model.fault import FaultRecord, PlannedFault
 from loadstone.platforms.contract import Machine
 
-PROTECTED_TIMEOUT_S = 60.0
+FAULT_DELAY_LIMIT_S = 60.0
 """Longest wait for a pair to be protected again, so that a fault has a side that can take over."""
-PROTECTED_POLL_INTERVAL_S = 0.1
+FAULT_POLL_INTERVAL_S = 0.1
 
 
 @dataclass
@@ -32,11 +32,11 @@ class Injector:
         """
         planned_s = origin_s + self.lead_s + self.planned.at_s
         await asyncio.sleep(max(0.0, planned_s - time.monotonic()))
-        until_s = time.monotonic() + PROTECTED_TIMEOUT_S
+        until_s = time.monotonic() + FAULT_DELAY_LIMIT_S
         while (refused := await self._try()) is not None and time.monotonic() < until_s:
             self.record = None
             self.late_s = time.monotonic() - planned_s
-            await asyncio.sleep(PROTECTED_POLL_INTERVAL_S)
+            await asyncio.sleep(FAULT_POLL_INTERVAL_S)
         if refused is not None and self.record is not None:
             self.record = replace(self.record, refused=refused)
 

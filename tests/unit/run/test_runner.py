@@ -181,7 +181,7 @@ class PartedMachine(FakeMachine):
 
 
 def test_a_fault_waits_until_a_pair_is_protected_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults, "PROTECTED_POLL_INTERVAL_S", 0.001)
+    monkeypatch.setattr(faults, "FAULT_POLL_INTERVAL_S", 0.001)
     machine = PartedMachine("tile1-db")
     injector = Injector(cast(Machine, machine), PlannedFault(FaultKind.KILL_PRIMARY, 0.5), PHASES.lead_s)
     asyncio.run(injector.run(time.monotonic() - 60))
@@ -192,7 +192,7 @@ def test_a_fault_waits_until_a_pair_is_protected_again(monkeypatch: pytest.Monke
 
 
 def test_a_fault_into_a_pair_that_is_never_protected_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults, "PROTECTED_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(faults, "FAULT_DELAY_LIMIT_S", 0.0)
     machine = PartedMachine("tile1-db")
     injector = Injector(cast(Machine, machine), PlannedFault(FaultKind.KILL_PRIMARY, 0.5), PHASES.lead_s)
     asyncio.run(injector.run(time.monotonic() - 60))

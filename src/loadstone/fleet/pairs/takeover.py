@@ -39,7 +39,7 @@ async def adopt_spread_pair(fleet: OpenFleet, name: str, here: MachineMaker) -> 
     has ended; where the takeover fails otherwise, the pair continues.
     """
     halves = {host.name: connect_host(host, name) for host in list_by_address([*fleet.hosts.values()])}
-    async with left_unless_adopted(halves) as living:
+    async with leave_unless_adopted(halves) as living:
         adopted = await adopt_halves(living)
         network = next(iter(adopted.values())).network
         addresses = [half.address for half in living.values()]
@@ -61,7 +61,7 @@ async def adopt_spread_pair(fleet: OpenFleet, name: str, here: MachineMaker) -> 
 
 
 @asynccontextmanager
-async def left_unless_adopted(halves: Mapping[str, HalfHost]) -> AsyncIterator[dict[str, HalfHost]]:
+async def leave_unless_adopted(halves: Mapping[str, HalfHost]) -> AsyncIterator[dict[str, HalfHost]]:
     """Hosts with a part of the pair that lives, by name. Where the block does not take the pair over, they leave it to
     its lease, but where no machine of it lives. Raises PairEndedError where no part does.
     """
