@@ -1,10 +1,13 @@
 """Rules about what operations bring, the mix in points, the cycle of sessions, and times weighted by the mix."""
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from loadstone.judge import counts, mix
+from loadstone.judge.chance import SURE
+from loadstone.judge.check import describe_limits_source
 from loadstone.judge.rules import apply_rules, compute_weighted_s
 from loadstone.model.figures import NO_SESSIONS, CountLimit, Criteria, Distribution, IterationFigures, OperationFigures
 from loadstone.model.profile import Rigor
@@ -44,6 +47,28 @@ def test_short_runs_are_given_what_chance_may_do_and_no_more() -> None:
     few = held(ATTEND, rigor=Rigor.REDUCED, requests=10_000, requests_beside=(0, 400))
     assert outcomes(few) == [Outcome.BROKEN]
     assert outcomes(held(HOME, rigor=Rigor.REDUCED, requests=10_000, images_loaded=0)) == [Outcome.BROKEN]
+
+
+@pytest.mark.parametrize(
+    ("of", "most"),
+    [
+        ("", 1.0),  # a user makes the request or not
+        ("images_loaded", 10.0),  # and loads all pictures of a page or none
+        ("image_bytes", 10 * 250.0),  # of 250 bytes each
+        ("images_named", 3.0),  # every page names as many
+    ],
+)
+def test_chance_is_of_one_operation_with_all_or_nothing(of: str, most: float) -> None:
+    bound = 3.0 if of else 0.3
+    limit = replace(HOME, of=of, place=0, at_least=bound, at_most=bound)
+    brought = {"images_loaded": 40, "image_bytes": 10_000, "images_named": 300, "requests_beside": (30,)}
+    found = held(limit, rigor=Rigor.REDUCED, requests=100, **brought)
+    chance = SURE * math.sqrt(bound * (most - bound)) / 10
+    assert [check.limit for check in found] == [pytest.approx(max(0.0, bound - chance)), pytest.approx(bound + chance)]
+    source = describe_limits_source(small_criteria())
+    assert {(check.unit, check.weight, check.source) for check in found} == {("", Weight.INVALID, source)}
+    said = f"for each of 100 page; chance may do {chance:.2g} to so few" if chance else "for each of 100 page"
+    assert {check.detail for check in found} == {said}
 
 
 def test_a_rule_says_nothing_where_its_operation_never_ran() -> None:

@@ -17,6 +17,17 @@ def test_a_population_brings_at_most_what_its_pauses_let_it() -> None:
     assert "Give 24 sessions or 96 s of steady state" in said
 
 
+def test_pauses_of_a_cycle_are_all_made() -> None:
+    assert compute_most_operations(small_criteria(**{**POPULATION, "pacing": "cycle"})) == pytest.approx(40.0)
+    assert compute_most_operations(small_criteria(**{**POPULATION, "mean_pause_s": 0.5})) == pytest.approx(1000.0)
+
+
+def test_as_many_operations_as_a_verdict_takes_are_enough() -> None:
+    criteria = small_criteria(**{**POPULATION, "sessions": 20}, tolerable_share_pct=99.0)
+    assert compute_most_operations(criteria) == compute_least_operations(criteria) == 100
+    assert not list(list_warnings(criteria))
+
+
 def test_enough_load_is_not_remarked() -> None:
     assert not list(list_warnings(small_criteria(**{**POPULATION, "sessions": 100})))
     unpaced = small_criteria(**{**POPULATION, "mean_pause_s": 0.0})
@@ -28,8 +39,13 @@ def test_arrivals_bring_what_is_due() -> None:
     assert compute_most_operations(few) == pytest.approx(24.0)
     (said,) = list_warnings(few)
     assert "sessions or" not in said and "200 s of steady state" in said
+    assert compute_most_operations(small_criteria(**POPULATION, due=12.0, operations_per_session=None)) == 12.0
 
 
 def test_pauses_that_nobody_makes_are_named() -> None:
     said = list(list_warnings(small_criteria(**{**POPULATION, "sessions": 1000, "paused_share": 0.0})))
-    assert any("its pauses of 10 s are never made" in text for text in said)
+    (text,) = said
+    assert text.endswith(
+        "its pauses of 10 s are never made, since each session has one operation and the next begins at once. Give "
+        "--rate, or sessions of several operations."
+    )

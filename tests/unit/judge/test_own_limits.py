@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from loadstone.judge.check import DECLARED
 from loadstone.judge.rules import apply_rules
 from loadstone.judge.verdict import choose_headline
 from loadstone.model.figures import NOTHING, Distribution, MeanLimit, OwnLimits, PercentileLimit
@@ -34,25 +35,36 @@ def test_errors_are_forbidden_unless_some_are_allowed() -> None:
     assert "validation errors" not in allowed
     check = allowed["operations that ended in an error"]
     assert (check.figure, check.outcome, check.detail) == (pytest.approx(0.5), Outcome.KEPT, "reset, title")
+    assert (check.unit, check.weight, check.source) == ("%", Weight.FAIL, DECLARED)
     assert held(OwnLimits(errors_pct=0.4), **wrong)[check.rule].outcome is Outcome.BROKEN
     assert held(OwnLimits(errors_pct=0.5), **wrong, overdue=1)[check.rule].outcome is Outcome.BROKEN
+    # Operations that are overdue are attempts too: 500 of 1,500.
+    assert held(OwnLimits(errors_pct=0.5), overdue=500)[check.rule].figure == pytest.approx(100 / 3)
+    assert held(OwnLimits(errors_pct=0.5), requests=1, errors={"reset": 1})[check.rule].figure == 100
 
 
 @pytest.mark.parametrize(
-    ("count", "p99_s", "outcome", "weight"),
+    ("count", "p99_s", "outcome", "weight", "figure", "detail"),
     [
-        (1000, 0.5, Outcome.KEPT, Weight.FAIL),
-        (1000, 0.7, Outcome.BROKEN, Weight.FAIL),
-        (50, 0.5, Outcome.BROKEN, Weight.INVALID),
-        (0, 0.5, Outcome.BROKEN, Weight.INVALID),
+        (1000, 0.5, Outcome.KEPT, Weight.FAIL, 0.5, ""),
+        (1000, 0.7, Outcome.BROKEN, Weight.FAIL, 0.7, ""),
+        (50, 0.5, Outcome.BROKEN, Weight.INVALID, 0.9, "the largest of 50 times: too few to know the percentile"),
+        (0, 0.5, Outcome.BROKEN, Weight.INVALID, 0.0, "no sample"),
     ],
 )
 def test_a_percentile_breaks_its_limit_only_where_it_is_known(
-    count: int, p99_s: float, outcome: Outcome, weight: Weight
+    count: int, p99_s: float, outcome: Outcome, weight: Weight, figure: float, detail: str
 ) -> None:
     times = Distribution(count, 0.1, {99.0: p99_s, 100.0: 0.9} if count else {})
     check = held(OwnLimits(percentiles=(PercentileLimit("page", 99.0, 0.6),)), response=times)["p99 of page"]
-    assert (check.outcome, check.weight) == (outcome, weight)
+    assert (check.outcome, check.weight, check.figure, check.detail) == (outcome, weight, figure, detail)
+    assert (check.limit, check.unit, check.source) == (0.6, "s", DECLARED)
+
+
+def test_a_percentile_of_all_operations_is_that_of_the_run() -> None:
+    check = held(OwnLimits(percentiles=(PercentileLimit("", 99.0, 0.6),)))["p99 of all operations"]
+    whole = iteration((operation("page", 1000, 0.1),), 100.0).response.get_value_at(99.0)
+    assert check.figure == whole
 
 
 def test_few_times_that_all_keep_a_limit_are_enough() -> None:
@@ -62,17 +74,20 @@ def test_few_times_that_all_keep_a_limit_are_enough() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mean_s", "outcome", "weight"),
+    ("mean_s", "outcome", "weight", "detail"),
     [
-        (0.5, Outcome.KEPT, Weight.FAIL),
-        (0.51, Outcome.BROKEN, Weight.FAIL),
-        (None, Outcome.BROKEN, Weight.INVALID),
+        (0.5, Outcome.KEPT, Weight.FAIL, ""),
+        (0.51, Outcome.BROKEN, Weight.FAIL, ""),
+        (None, Outcome.BROKEN, Weight.INVALID, "no sample"),
     ],
 )
-def test_a_mean_keeps_its_limit_or_breaks_it(mean_s: float | None, outcome: Outcome, weight: Weight) -> None:
+def test_a_mean_keeps_its_limit_or_breaks_it(
+    mean_s: float | None, outcome: Outcome, weight: Weight, detail: str
+) -> None:
     times = Distribution(1000, mean_s, {})
     check = held(OwnLimits(means=(MeanLimit("page", 0.5),)), response=times)["mean of page"]
-    assert (check.outcome, check.weight) == (outcome, weight)
+    assert (check.outcome, check.weight, check.figure, check.detail) == (outcome, weight, mean_s or 0.0, detail)
+    assert (check.limit, check.unit, check.source) == (0.5, "s", DECLARED)
 
 
 def test_throughput_is_what_was_answered_a_second() -> None:
