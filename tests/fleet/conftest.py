@@ -14,7 +14,7 @@ from tests.fleet.hosts import SSHD, Lab, NamespaceHost, cluster, namespace_hosts
 LAST = ("test_a_death_is_noticed_named_and_leaves_nothing[head]", "test_nothing_is_left_when_the_cluster_is_down")
 """End the cluster, so all others come before them."""
 ROLES = {"d1": "driver", "s1": "system", "s2": "system", "w1": "witness"}
-PATIENCE_S = 15.0
+PATIENCE_S = 8.0
 """So long may a host be silent: all hosts of these tests are one, which has other work."""
 
 

@@ -134,7 +134,8 @@ def test_a_pair_whose_supervisors_are_killed_survives_a_fault_and_is_taken_over(
             assert pair.missing == []
 
             halves = {host: await open_half(stack, network.name, pair.stem, tmp_path, host) for host in ADDRESSES}
-            answers = {host: await adopt(halves[host], tmp_path, host) for host in ("s2", "w1")}
+            with machines_stood_in():
+                answers = {host: await adopt(halves[host], tmp_path, host) for host in ("s2", "w1")}
             with host_folder(tmp_path, "s1"):
                 assert list_kept_pairs() == [], "its side is gone, and nothing holds what it left"
             assert [side.name for side in answers["s2"].sides] == ["b"]
@@ -185,7 +186,8 @@ def test_a_takeover_that_fails_on_one_host_leaves_the_pair_to_the_next(network: 
                     )
                     for host, half in halves.items()
                 }
-                with pytest.raises(FleetError, match="stands still") if fails else nullcontext():
+                failing = pytest.raises(FleetError, match="stands still") if fails else nullcontext()
+                with machines_stood_in(), failing:
                     async with leave_unless_adopted(hosts) as living:
                         assert set(living) == set(ADDRESSES)
                         adopted = await adopt_halves(living)

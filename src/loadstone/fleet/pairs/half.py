@@ -218,6 +218,10 @@ class HostedHalf:
     async def leave(self) -> None:
         """Ends nothing of what was adopted here when this part ends, since the pair could not be taken over."""
         self._is_left = True
+        for hosted in self.sides.values():
+            await hosted.side.leave()
+        if self.witness is not None:
+            await self.witness.leave()
 
     async def _adopt_sides(self) -> list[AdoptedSide]:
         """Sides whose agent runs; what is left of others is removed."""

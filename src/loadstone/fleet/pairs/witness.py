@@ -9,6 +9,7 @@ from loadstone.fleet.contract import FleetError
 from loadstone.host import launch
 from loadstone.host.adopted import AdoptedProcess
 from loadstone.host.programs import pair
+from loadstone.host.tasks import end_tasks
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.pair.command import RemotePeer, build_credential_options
 from loadstone.platforms.pair.lines import AgentLine
@@ -75,6 +76,12 @@ class HostedWitness:
         async for report in self._line.read_reports():
             if report["event"] == LISTENING and not self._address.done():
                 self._address.set_result(report["address"])
+
+    async def leave(self) -> None:
+        """Keeps it no more: it runs on, and waits for another keeper."""
+        if self._reading is not None:
+            await end_tasks([self._reading])
+        self._line.close()
 
     async def kill(self) -> None:
         """Kills it, where it runs."""

@@ -15,6 +15,7 @@ from qemu.qmp import ExecuteError, QMPClient, QMPError
 from loadstone.host import launch
 from loadstone.host.adopted import AdoptedProcess
 from loadstone.host.programs import find_preload, pair
+from loadstone.host.tasks import end_tasks
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.failing import send
 from loadstone.platforms.interfaces import read_line_counters
@@ -262,14 +263,24 @@ class PairSide(Side):
         for end in self._guard or ():
             os.close(end)
         self._guard = None
-        if self.qmp is not None:
-            with contextlib.suppress(Exception):  # it reports the end of QEMU as an error
-                await self.qmp.disconnect()
+        await self._disconnect_monitor()
         files = self.files
         left = [files.qmp, files.inlet, files.outlet, files.memory, files.disk_socket, files.control]
         files.record.unlink(missing_ok=True)
         for path in left if keeps_disk else [*left, *files.own_disk]:
             path.unlink(missing_ok=True)
+
+    async def leave(self) -> None:
+        """Keeps neither of them any more: both run on, and wait for another keeper."""
+        if self._reading is not None:
+            await end_tasks([self._reading])
+        self.line.close()
+        await self._disconnect_monitor()
+
+    async def _disconnect_monitor(self) -> None:
+        if self.qmp is not None:
+            with contextlib.suppress(Exception):  # it reports the end of QEMU as an error
+                await self.qmp.disconnect()
 
     async def _read(self) -> None:
         """Takes what the agent reports until it has ended: all from the beginning, on each connection."""
