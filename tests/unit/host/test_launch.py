@@ -113,8 +113,9 @@ def test_a_program_ends_with_the_lab_that_started_it_also_when_that_is_killed() 
 
 def test_a_guard_goes_with_the_program_that_it_guards() -> None:
     async def run() -> list[psutil.Process]:
+        others = list_processes_below(os.getpid(), "guard")  # of earlier tests
         process = await launch.start_guarded("sleep", "600")
-        guards = [guard for guard in list_processes_below(os.getpid(), "guard") if guard.pid != process.pid]
+        guards = [guard for guard in list_processes_below(os.getpid(), "guard") if guard not in others]
         process.terminate()
         await process.wait()
         while launch._tasks:
