@@ -7,7 +7,7 @@ import pytest
 
 from loadstone.judge import counts, mix
 from loadstone.judge.chance import SURE
-from loadstone.judge.check import describe_limits_source
+from loadstone.judge.check import WEB_WORKLOADS_SOURCE, describe_limits_source
 from loadstone.judge.rules import apply_rules, compute_weighted_s
 from loadstone.model.figures import NO_SESSIONS, CountLimit, Criteria, Distribution, IterationFigures, OperationFigures
 from loadstone.model.profile import Rigor
@@ -139,6 +139,8 @@ def test_a_driver_that_brings_too_few_arrivals_makes_the_run_invalid(
     held_to = asked(due=240.0, due_dispersion=dispersion, pacing="think", rigor=Rigor.REDUCED)
     check = by_id(list(mix.check_mix(held_to, one)), CheckId.ARRIVALS_DUE)
     assert (check.outcome, check.weight) == (outcome, Weight.INVALID)
+    assert (check.figure, check.unit, check.source) == (pytest.approx(100 * due / 240), "%", WEB_WORKLOADS_SOURCE)
+    assert check.detail == f"{due} were due, 240 to be expected; what chance does at most"
 
 
 def test_arrivals_whose_number_grows_without_a_law_are_not_held_to_one() -> None:

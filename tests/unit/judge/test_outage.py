@@ -40,6 +40,11 @@ def test_an_outage_goes_from_the_first_affected_start_to_the_last_affected_end()
 def test_where_nobody_noticed_there_was_none() -> None:
     outage = found(steady(0, 60))
     assert (outage.affected, outage.seconds) == (0, 0)
+    # 60 operations in 29.9 s from the first answer to the fault, and 60 in the 30 s after it.
+    assert outage.throughput_pct == pytest.approx(100 * (60 / 30) / (60 / 29.9))
+    assert outage.silence_before_s == pytest.approx(0.5)
+    assert found([*steady(0, 30), *steady(50, 60)]).throughput_pct is not None, "twenty after it"
+    assert found([*steady(0, 30), *steady(50.5, 60)]).throughput_pct is None, "nineteen"
 
 
 def test_failures_that_begin_later_are_counted_apart() -> None:
@@ -52,8 +57,10 @@ def test_failures_that_begin_later_are_counted_apart() -> None:
 def test_failures_that_were_there_before_the_fault_are_told_beside_it() -> None:
     always = [line(2.25 + 3 * at, fault="status") for at in range(19)]
     outage = found([*steady(0, 60), *always])
-    assert outage.failed_before_pct == pytest.approx(100 * 10 / 70, abs=0.3)
+    assert outage.failed_before_pct == pytest.approx(100 * 10 / 70)
+    assert outage.failed_later == 0, "those after it are within the outage"
     assert found(steady(0, 60)).failed_before_pct == 0
+    assert found([*steady(0, 60), line(29.9, 0.1, fault="status")]).failed_before_pct == pytest.approx(100 / 61)
 
 
 def test_one_that_is_not_over_is_said_to_be() -> None:
@@ -88,8 +95,86 @@ def test_a_kind_of_operation_is_held_against_its_own() -> None:
     assert outage.affected == 1, "a download as long as others, and a page four times as long"
 
 
+@pytest.mark.parametrize(
+    ("lasts_s", "under_way", "affected"),
+    [
+        (16, (), 0),
+        (17, (), 1),  # more than twice the longest of five
+        (17, ((22, 9),), 1),  # as old as the longest when the fault came
+        (17, ((21, 10),), 0),  # older: nobody knows how long they take
+        (17, ((21, 10), (29.5, 1)), 0),
+    ],
+)
+def test_a_kind_is_slow_from_twice_its_longest_on_where_that_is_known(
+    lasts_s: float, under_way: tuple[tuple[float, float], ...], affected: int
+) -> None:
+    downloads = [line(at, 8, operation=1) for at in range(0, 20, 4)]
+    others = [line(at, lasts, operation=1) for at, lasts in under_way]
+    assert found([*steady(0, 60), *downloads, *others, line(31, lasts_s, operation=1)]).affected == affected
+
+
+@pytest.mark.parametrize(("longest_s", "affected"), [(10, 1), (11, 0)])
+def test_a_kind_whose_limit_is_longer_than_what_was_seen_has_none(longest_s: float, affected: int) -> None:
+    downloads = [line(10 + at, longest_s, operation=1) for at in range(5)]
+    assert found([*steady(10, 60), *downloads, line(31, 2 * longest_s + 1, operation=1)]).affected == affected
+
+
+@pytest.mark.parametrize(("lasts_s", "affected"), [(0.02, 0), (0.03, 1)])
+def test_milliseconds_of_a_busy_host_affect_nobody(lasts_s: float, affected: int) -> None:
+    quick = [line(at / 2, 0.005) for at in range(120)]
+    assert found([*quick, line(31.2, lasts_s)]).affected == affected
+
+
+@pytest.mark.parametrize(
+    ("hole_s", "waits_s", "affected"),
+    [
+        # One of half a second on average stays away for 5.501 s with a chance of a thousandth in half a minute.
+        (0, 5.49, 0),
+        (0, 5.52, 1),
+        # There was one of 4.5 s before it, of which twice as long is the fault's.
+        (4, 8.9, 0),
+        (4, 9.1, 1),
+    ],
+)
+def test_a_silence_is_the_faults_from_a_length_on_that_chance_does_not_make(
+    hole_s: float, waits_s: float, affected: int
+) -> None:
+    before = [each for each in steady(0, 30) if not 10 < each.intended_s <= 10 + hole_s]
+    outage = found([*before, line(30, waits_s, operation=7), *steady(40, 60)])
+    assert outage.affected == affected
+
+
+def test_one_without_an_answer_was_held_until_others_got_theirs() -> None:
+    waiting = line(30.5, None, operation=7)
+    outage = found([*steady(0, 30), waiting, *steady(40, 60)])
+    assert (outage.affected, outage.unanswered, outage.has_recovered) == (1, 0, True)
+    assert outage.seconds == pytest.approx(40.1 - 30.5)
+    last = compute_outage([*steady(0, 33), line(34, None, operation=7)], FAULT, UNTIL, 58.0)
+    assert last is not None and (last.affected, last.unanswered) == (1, 1)
+    assert last.seconds == pytest.approx(60 - 34), "nobody got any more"
+
+
+def test_an_answer_at_the_very_end_is_one() -> None:
+    outage = found([*steady(0, 60), line(30.5, 29.5)])
+    assert (outage.affected, outage.unanswered, outage.has_recovered) == (1, 0, False)
+
+
+def test_what_begins_at_the_instant_of_the_fault_shows_no_recovery() -> None:
+    outage = found([*steady(0, 30), line(30, 0.1)])
+    assert (outage.affected, outage.has_recovered) == (0, False)
+    assert outage.silence_s == pytest.approx(60 - 30.1)
+
+
+def test_a_failure_five_seconds_after_it_is_the_faults() -> None:
+    assert found([*steady(0, 60), line(35, fault="status")]).affected == 1
+    assert found([*steady(0, 60), line(35.1, fault="status")]).affected == 0
+
+
 def test_too_little_before_it_says_nothing() -> None:
     assert compute_outage(steady(25, 60), FAULT, UNTIL) is None
+    twenty = [line(20 + at / 2) for at in range(19)] + [line(29.9)]
+    assert compute_outage([*twenty, *steady(30, 60)], FAULT, UNTIL) is not None
+    assert compute_outage([*twenty[1:], *steady(30, 60)], FAULT, UNTIL) is None
 
 
 def users(seed: int, dead_s: tuple[float, float] = (0.0, 0.0)) -> list[OperationLine]:
