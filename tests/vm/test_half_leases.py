@@ -190,7 +190,7 @@ def test_a_takeover_that_fails_on_one_host_leaves_the_pair_to_the_next(network: 
                 with machines_stood_in(), failing:
                     async with leave_unless_adopted(hosts) as living:
                         assert set(living) == set(ADDRESSES)
-                        adopted = await adopt_halves(living)
+                        adopted = await adopt_halves(PAIR, living)
                         assert [side.name for host in SIDES for side in adopted[host].sides] == ["a", "b"]
                 for half in halves.values():
                     await half.end()

@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 
 from loadstone.model.errors import NotProtectedError, PlatformError
 from loadstone.model.fault import FaultRecord, PlannedFault
+from loadstone.model.profile import Phases
 from loadstone.platforms.contract import Machine
 
 FAULT_DELAY_LIMIT_S = 60.0
-"""Longest wait for a pair to be protected again, so that a fault has a side that can take over."""
+"""Longest wait for a pair to be protected again, so that a fault has a side that can take over. It ends half-way to the
+end of the steady state: what comes after the fault is measured too.
+"""
 FAULT_POLL_INTERVAL_S = 0.1
 
 
@@ -19,8 +22,7 @@ class Injector:
 
     machine: Machine
     planned: PlannedFault
-    lead_s: float
-    """From the start of the run to its steady state."""
+    phases: Phases
     record: FaultRecord | None = None
     """What was done; None until then."""
     late_s: float = 0.0
@@ -30,9 +32,9 @@ class Injector:
         """Waits for its time after the start at `origin_s` of the monotonic clock, then does it. A pair whose sides a
         busy host has parted is given some time to be protected again.
         """
-        planned_s = origin_s + self.lead_s + self.planned.at_s
+        planned_s = origin_s + self.phases.lead_s + self.planned.at_s
         await asyncio.sleep(max(0.0, planned_s - time.monotonic()))
-        until_s = time.monotonic() + FAULT_DELAY_LIMIT_S
+        until_s = planned_s + min(FAULT_DELAY_LIMIT_S, (self.phases.steady_s - self.planned.at_s) / 2)
         while (refused := await self._try()) is not None and time.monotonic() < until_s:
             self.record = None
             self.late_s = time.monotonic() - planned_s

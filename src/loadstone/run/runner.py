@@ -136,7 +136,7 @@ class _Playing:
         machine, fault = find_faulty_machine(self.deployment), self.deployment.spec.fault
         if machine is None or fault is None or load.beginning is None:
             return None
-        return Injector(self.executor.testbed.machines[str(machine.name)], fault, load.phases.lead_s)
+        return Injector(self.executor.testbed.machines[str(machine.name)], fault, load.phases)
 
     async def _audit(self, systems: Sequence[AuditedSystem], before: Sequence[audit.Holdings | None]) -> None:
         for system, holdings in zip(systems, before, strict=True):

@@ -36,6 +36,7 @@ from loadstone.testbed import Testbed
 from loadstone.workloads import load
 
 PHASES = Phases(1, 2, 3, 1)
+LONG = replace(PHASES, steady_s=1000)
 SITE = Target.parse(["http://h:1"])
 BOOKSTORE = WorkloadLoad(load("bookstore"), Population(4))
 
@@ -156,8 +157,8 @@ def test_a_fault_is_injected_into_its_machine_and_recorded(
     kind: FaultKind, recovery_s: float | None, outcome: str
 ) -> None:
     machine = FakeMachine("tile1-db", recovery={} if recovery_s is None else {"live": recovery_s})
-    injector = Injector(cast(Machine, machine), PlannedFault(kind, 0.5), PHASES.lead_s)
-    asyncio.run(injector.run(time.monotonic() - 60))
+    injector = Injector(cast(Machine, machine), PlannedFault(kind, 0.5), LONG)
+    asyncio.run(injector.run(time.monotonic() - PHASES.lead_s))
     record = injector.conclude()
     assert record is not None
     assert (record.machine, record.kind, bool(record.refused)) == ("tile1-db", kind, kind is FaultKind.CUT_CHANNEL)
@@ -183,19 +184,24 @@ class PartedMachine(FakeMachine):
 def test_a_fault_waits_until_a_pair_is_protected_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "FAULT_POLL_INTERVAL_S", 0.001)
     machine = PartedMachine("tile1-db")
-    injector = Injector(cast(Machine, machine), PlannedFault(FaultKind.KILL_PRIMARY, 0.5), PHASES.lead_s)
-    asyncio.run(injector.run(time.monotonic() - 60))
+    injector = Injector(cast(Machine, machine), PlannedFault(FaultKind.KILL_PRIMARY, 0.5), LONG)
+    asyncio.run(injector.run(time.monotonic() - PHASES.lead_s))
     record = injector.conclude()
     assert record is not None and not record.refused
     assert machine.faults == [FaultKind.KILL_PRIMARY]
     assert "injected" in injector.describe() and " s late, since the pair was not protected" in injector.describe()
 
 
-def test_a_fault_into_a_pair_that_is_never_protected_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults, "FAULT_DELAY_LIMIT_S", 0.0)
+@pytest.mark.parametrize(("limit_s", "steady_s"), [(0.0, 1000.0), (1000.0, 0.5)])
+def test_a_fault_waits_neither_for_ever_nor_beyond_half_of_what_is_left(
+    limit_s: float, steady_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faults, "FAULT_DELAY_LIMIT_S", limit_s)
     machine = PartedMachine("tile1-db")
-    injector = Injector(cast(Machine, machine), PlannedFault(FaultKind.KILL_PRIMARY, 0.5), PHASES.lead_s)
-    asyncio.run(injector.run(time.monotonic() - 60))
+    injector = Injector(
+        cast(Machine, machine), PlannedFault(FaultKind.KILL_PRIMARY, 0.5), replace(PHASES, steady_s=steady_s)
+    )
+    asyncio.run(injector.run(time.monotonic() - PHASES.lead_s))
     record = injector.conclude()
     assert record is not None and record.refused == "It is not protected."
     assert machine.faults == []

@@ -40,7 +40,7 @@ async def adopt_spread_pair(fleet: OpenFleet, name: str, here: MachineMaker) -> 
     """
     halves = {host.name: connect_host(host, name) for host in list_by_address([*fleet.hosts.values()])}
     async with leave_unless_adopted(halves) as living:
-        adopted = await adopt_halves(living)
+        adopted = await adopt_halves(name, living)
         network = next(iter(adopted.values())).network
         addresses = [half.address for half in living.values()]
         members = {member.underlay for member in network.members}
@@ -78,12 +78,14 @@ async def leave_unless_adopted(halves: Mapping[str, HalfHost]) -> AsyncIterator[
         raise
 
 
-async def adopt_halves(living: Mapping[str, HalfHost]) -> dict[str, AdoptedHalf]:
-    """Takes over the parts of the pair, by host. Raises PairEndedError where none has a machine."""
+async def adopt_halves(name: str, living: Mapping[str, HalfHost]) -> dict[str, AdoptedHalf]:
+    """Takes over the parts of a pair, by host. Raises PairEndedError where none has a machine."""
     answers = await asyncio.gather(*(half.ask(AdoptHalf()) for half in living.values()))
     adopted = dict(zip(living, answers, strict=True))
     if not any(half.sides for half in adopted.values()):
-        raise PairEndedError("No host of the fleet has a machine of the pair: it has ended, or its lease is over.")
+        raise PairEndedError(
+            f"No host of the fleet has a machine of the pair `{name}`: it has ended, or its lease is over."
+        )
     return adopted
 
 
