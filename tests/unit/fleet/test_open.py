@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -344,3 +345,22 @@ def test_other_hosts_are_shown_the_way_to_a_hosts_machines_once(tmp_path: Path) 
     use(engine, tmp_path, check)
     assert engine.asked_of("add_route") == ["d1", "d2", "s2"]
     assert engine.words["d1", "add_route"] == {"block": engine.words["s1", "take"]["block"], "gateway": "10.0.0.4"}
+
+
+@dataclass
+class FlickeringEngine:
+    """An engine that is looked at, and of which each look says something else."""
+
+    said: list[str]
+
+    async def describe_failure(self) -> str:
+        return self.said.pop(0)
+
+
+def test_one_look_at_the_engine_that_fails_loses_no_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "BEAT_S", 0.001)
+    lost: list[str] = []
+    engine: Any = FlickeringEngine(["", "late", "", "late", "gone"])
+    hosts: Any = {"s1": SimpleNamespace(lose=lost.append)}
+    asyncio.run(opening._watch(engine, hosts))
+    assert (lost, engine.said) == (["gone"], [])

@@ -1,6 +1,7 @@
 """What a coordinator that stands still ends, and what it takes for lost when it continues."""
 
 import asyncio
+import time
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -60,6 +61,25 @@ def test_a_host_without_a_part_of_a_pair_ends_all_when_its_coordinator_falls_sil
     ended: list[str] = []
     asyncio.run(Supervisor("s1", "10.0.0.2", ended=lambda: ended.append("s1"), silence_s=0.0)._watch())
     assert ended == ["s1"]
+
+
+def test_a_supervisor_that_stood_still_itself_does_not_take_its_coordinator_for_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(supervisor, "SUPERVISOR_POLL_INTERVAL_S", 0.001)
+    ended: list[str] = []
+
+    async def play() -> None:
+        host = Supervisor("s1", "10.0.0.2", ended=lambda: ended.append("s1"), silence_s=0.3)
+        watching = asyncio.create_task(host._watch())
+        await asyncio.sleep(0.01)
+        time.sleep(0.6)  # nothing in this process runs meanwhile
+        await asyncio.sleep(0.01)
+        assert not ended
+        await watching  # nobody says anything
+        assert ended == ["s1"]
+
+    asyncio.run(play())
 
 
 @dataclass
