@@ -42,7 +42,6 @@ PREPARE_S = 1800.0
 """Longest time for filling mailboxes and the like before the start."""
 LEAD_S = 2.0
 """From the word to start to the first start: every driver must have heard it by then."""
-
 ORIGIN_POLL_INTERVAL_S = 0.01
 
 

@@ -62,13 +62,13 @@ def test_chance_is_of_one_operation_with_all_or_nothing(of: str, most: float) ->
     bound = 3.0 if of else 0.3
     limit = replace(HOME, of=of, place=0, at_least=bound, at_most=bound)
     brought = {"images_loaded": 40, "image_bytes": 10_000, "images_named": 300, "requests_beside": (30,)}
-    found = held(limit, rigor=Rigor.REDUCED, requests=100, **brought)
+    checks = held(limit, rigor=Rigor.REDUCED, requests=100, **brought)
     chance = SURE * math.sqrt(bound * (most - bound)) / 10
-    assert [check.limit for check in found] == [pytest.approx(max(0.0, bound - chance)), pytest.approx(bound + chance)]
+    assert [check.limit for check in checks] == [pytest.approx(max(0.0, bound - chance)), pytest.approx(bound + chance)]
     source = describe_limits_source(small_criteria())
-    assert {(check.unit, check.weight, check.source) for check in found} == {("", Weight.INVALID, source)}
-    said = f"for each of 100 page; chance may do {chance:.2g} to so few" if chance else "for each of 100 page"
-    assert {check.detail for check in found} == {said}
+    assert {(check.unit, check.weight, check.source) for check in checks} == {("", Weight.INVALID, source)}
+    detail = f"for each of 100 page; chance may do {chance:.2g} to so few" if chance else "for each of 100 page"
+    assert {check.detail for check in checks} == {detail}
 
 
 def test_a_rule_says_nothing_where_its_operation_never_ran() -> None:

@@ -36,8 +36,8 @@ async def connected(silent: int) -> tuple[dict[str, object], int]:
 def test_an_agent_that_says_nothing_is_asked_over_another_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asyncio.run(connected(0)) == (json.loads(HELLO), 1)
     monkeypatch.setattr(agent, "HELLO_S", 0.1)
-    said, connections = asyncio.run(connected(2))
-    assert said == json.loads(HELLO)
+    hello, connections = asyncio.run(connected(2))
+    assert hello == json.loads(HELLO)
     assert connections >= 3  # a stall of 0.1 s costs another one
 
 

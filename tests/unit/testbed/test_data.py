@@ -31,7 +31,7 @@ def test_a_server_that_may_keep_older_responses_ends_the_run(error: Exception, m
     monkeypatch.setattr(data, "wait_until_done", done)
     monkeypatch.setattr(data, "post", fails)
     machine: Any = FillingMachine()
-    kept = DataSet("events", machine, "postgres://db", {}, keepers=[Endpoint("127.0.0.1", 80)])
+    data_set = DataSet("events", machine, "postgres://db", {}, keepers=[Endpoint("127.0.0.1", 80)])
     with pytest.raises(ServiceError, match=f"127.0.0.1:80 still has responses .*{error}"):
-        asyncio.run(kept.put())
-    assert kept.seconds == []
+        asyncio.run(data_set.put())
+    assert data_set.seconds == []

@@ -14,7 +14,9 @@ from loadstone.platforms.interfaces import read_line_counters
 Json = dict[str, Any]
 
 VM_USAGE_TIMEOUT_S = 0.7
-"""Longest wait for a machine's own counters, so that samples keep their second."""
+"""Longest wait for a machine's own counters. It is shorter than the monitor's wait for both views, so that a slow
+machine costs its own view alone.
+"""
 TICKS = os.sysconf("SC_CLK_TCK")
 VHOST = "vhost"
 """Kind of the kernel's threads that move packets of a machine."""
