@@ -80,6 +80,8 @@ class VirtualMachine(Guest):
     """When it last served anew, with all that ran in it."""
     restarts: int = 0
     is_coming_back: bool = False
+    unrecovered: str = ""
+    """Why its last restart failed; empty while none has."""
 
     @property
     def pid(self) -> int:
@@ -197,13 +199,18 @@ class VirtualMachine(Guest):
         self.facts["qemu"] = await _version(self.qmp)
 
     async def keep(self) -> None:
-        """Starts it anew, with its files and services, whenever it dies; until cancelled, or it does not come up."""
+        """Starts it anew, with its files and services, whenever it dies; until cancelled, or a restart fails, of which
+        `end` gives the reason.
+        """
         while self.restarts < MOST_RESTARTS:
             await self.process.wait()
             self.restarts += 1
             self.is_coming_back = True
             try:
                 await self._come_back()
+            except Exception as error:
+                self.unrecovered = str(error) or type(error).__name__
+                raise
             finally:
                 self.is_coming_back = False
 
@@ -233,7 +240,9 @@ class VirtualMachine(Guest):
         return await usage.read_outside(self.process.pid, self.qmp, self.threads, self.context.nics)
 
     def end(self) -> str:
-        """How QEMU ended, with the console's last words; not while it is started anew."""
+        """How QEMU ended, with the console's last words, or why its restart failed; not while it is started anew."""
+        if self.unrecovered:
+            return f"it died, and restart {self.restarts} failed: {self.unrecovered}"
         code = None if self.is_coming_back else self.process.returncode
         return "" if code is None else f"{_how(code)}; {read_last_output(self.log, self.layout.sockets.console)}"
 
