@@ -9,6 +9,7 @@ import pytest
 
 from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.fault import FaultKind
+from loadstone.platforms.pair import gate
 from loadstone.platforms.pair import machine as pair_machine
 from loadstone.platforms.pair.control import require_name
 from loadstone.platforms.pair.machine import PairMachine
@@ -251,3 +252,23 @@ def test_the_log_of_a_status_is_split_by_what_its_events_are_about() -> None:
     log = {"log_mbit_per_s": 0.5625, "log_mbit_per_s_by_kind": kinds}
     rows = list_status_rows({**figures, **log, "status": "protected", "failures": []})
     assert ("log", "0.5625 Mbit/s: network 0.5000, clock 0.0625") in rows
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        (["ready", "protected", "diverged"], "does not replay its record, so it cannot run a pair: .* other data"),
+        (["ready", "protected", "lost", "alone"], "has not shown that it replays its record: .* when the host is idle"),
+    ],
+)
+def test_a_build_is_refused_for_good_only_where_both_sides_differ(
+    events: list[str], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    primary, secondary = SaidSide(events), SaidSide(["follows"], is_up="diverged" in events)
+    pair = pair_of(primary, secondary)
+    monkeypatch.setattr(gate, "EXCHANGES", 0)
+    monkeypatch.setattr(
+        SaidSide, "metrics", {"heard_unix_s": float("inf"), "recorded": 7, "executed": 7}, raising=False
+    )
+    with pytest.raises(PlatformError, match=expected):
+        asyncio.run(gate.pass_gate(pair, "0" * 64))

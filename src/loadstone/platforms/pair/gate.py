@@ -16,7 +16,8 @@ GATE_POLL_INTERVAL_S = 0.1
 
 async def pass_gate(machine: PairMachine, build: str) -> None:
     """Has the machine talk, compares both sides, makes a new side of it while it runs, kills the one that serves, and
-    has it talk again. Raises PlatformError with what did not come out.
+    has it talk again. Raises PlatformError: a side that sent other data shows that the build does not replay; one that
+    was lost or late may also show that the host was busy.
     """
     try:
         await _both_do_the_same(machine)
@@ -30,9 +31,17 @@ async def pass_gate(machine: PairMachine, build: str) -> None:
         await machine.protect()
         await _both_do_the_same(machine)
     except PlatformError as error:
+        subject, remedy = (
+            f"This build of QEMU {QEMU_VERSION} ({build[:12]})",
+            "Debian 12's package qemu-system-x86 works.",
+        )
+        if _has_diverged(machine):
+            raise PlatformError(
+                f"{subject} does not replay its record, so it cannot run a pair: {error} {remedy}"
+            ) from None
         raise PlatformError(
-            f"This build of QEMU {QEMU_VERSION} ({build[:12]}) does not replay its record, so it cannot run a "
-            f"pair: {error} Debian 12's package qemu-system-x86 works."
+            f"{subject} has not shown that it replays its record: {error} A busy host delays a replay too: "
+            f"try again when the host is idle. {remedy}"
         ) from None
 
 
@@ -51,6 +60,11 @@ async def _both_do_the_same(machine: PairMachine) -> None:
         await asyncio.sleep(GATE_POLL_INTERVAL_S)
     else:
         raise PlatformError(f"the log was not replayed within {REPLAYED_S:g} s.")
-    event_names = [event["event"] for side in machine.sides for event in side.events]
-    if "diverged" in event_names or secondary is None or not secondary.is_up:
+    if _has_diverged(machine):
         raise PlatformError("the second machine sent other data than the first.")
+    if secondary is None or not secondary.is_up:
+        raise PlatformError("the second machine was lost.")
+
+
+def _has_diverged(machine: PairMachine) -> bool:
+    return any(event["event"] == "diverged" for side in machine.sides for event in side.events)
