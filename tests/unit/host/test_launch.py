@@ -111,11 +111,16 @@ def test_a_program_ends_with_the_lab_that_started_it_also_when_that_is_killed() 
         time.sleep(0.01)
 
 
+def list_guards() -> list[psutil.Process]:
+    """Guards that this process started; not what they start, which looks like its guard until it runs its program."""
+    return list_processes_below(os.getpid(), "guard", recursive=False)
+
+
 def test_a_guard_goes_with_the_program_that_it_guards() -> None:
     async def run() -> list[psutil.Process]:
-        others = list_processes_below(os.getpid(), "guard")  # of earlier tests
+        others = list_guards()  # of earlier tests
         process = await launch.start_guarded("sleep", "600")
-        guards = [guard for guard in list_processes_below(os.getpid(), "guard") if guard not in others]
+        guards = [guard for guard in list_guards() if guard not in others]
         process.terminate()
         await process.wait()
         while launch._tasks:
