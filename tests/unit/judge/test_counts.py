@@ -117,8 +117,11 @@ def test_times_are_weighted_by_the_declared_mix_and_the_tightest_kind_is_named()
     assert compute_weighted_s(held_to, timed(2.0, 0.1)) == pytest.approx(0.01 * 2.0 + 0.99 * 0.1)
     check = by_id(list(apply_rules(held_to, timed(2.0, 0.1))), CheckId.WEIGHTED_PERCENTILE)
     assert (check.limit, check.outcome) == (pytest.approx(0.01 * 4 + 0.99), Outcome.KEPT)
-    assert "rare uses most of its limit, 50 %" in check.detail
+    assert check.detail == "p90; rare uses most of its limit, 50 %"
+    assert (check.unit, check.weight, check.source) == ("s", Weight.NOTE, describe_limits_source(held_to))
+    assert compute_weighted_s(held_to, timed(0.0, 0.1)) == pytest.approx(0.99 * 0.1)
     assert compute_weighted_s(asked(each_share_pct=90.0), timed(2.0, 0.1)) is None, "kinds are not judged by themselves"
+    assert compute_weighted_s(replace(held_to, expected_shares={}), timed(2.0, 0.1)) is None, "there is no mix"
 
 
 @pytest.mark.parametrize(

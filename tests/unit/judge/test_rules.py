@@ -231,14 +231,17 @@ def test_few_operations_that_fail_are_a_fail() -> None:
 
 
 def test_sessions_left_waiting_fail_a_run_whose_other_operations_are_good() -> None:
-    def waiting(count: int) -> IterationFigures:
-        return iteration((replace(operation("a", 50_000, 1.0), overdue=count), operation("b", 50_000, 1.0)), 100.0)
+    def waiting(count: int, others: int = 0) -> IterationFigures:
+        first, second = (operation(name, 50_000, 1.0) for name in ("a", "b"))
+        return iteration((replace(first, overdue=count), replace(second, overdue=others)), 100.0)
 
     # One of 100 sessions, and what chance adds at 0.1 %: five (Poisson of 1: P(more than 5) = 0.06 %).
     assert check(CheckId.GOOD_SHARE, waiting(34)).outcome is Outcome.KEPT
     kept, broken = (check(CheckId.LOST_SESSIONS, waiting(count)) for count in (5, 6))
     assert (kept.outcome, broken.outcome, broken.weight) == (Outcome.KEPT, Outcome.BROKEN, Weight.FAIL)
-    assert broken.detail.endswith(": a")
+    assert broken.detail == "of 100; 1 % and what chance adds: a"
+    assert check(CheckId.LOST_SESSIONS, waiting(3, 3)).detail.endswith(": a, b")
+    assert check(CheckId.LOST_SESSIONS, waiting(0)).detail.endswith("adds")
 
 
 @pytest.mark.parametrize(("good", "is_sure"), [(190, False), (199, True), (170, True)])

@@ -61,8 +61,11 @@ def test_times_that_a_tool_took_by_a_pairs_clock_are_refused_where_that_clock_dr
     judged = judge_iteration(replace(TOOL, is_timed_inside=is_timed_inside), figures)
     assert judged.verdict is verdict
     drifts = [check for check in judged.checks if check.id is CheckId.GUEST_CLOCK]
-    assert [(check.figure, check.limit, check.source) for check in drifts] == (
-        [(drift_pct, 1.0, "our own, docs/explain/pairs.md")] if is_timed_inside and drift_pct is not None else []
+    detail = "the tool times operations by the clock of the pair"
+    assert [(check.figure, check.limit, check.unit, check.source, check.detail) for check in drifts] == (
+        [(drift_pct, 1.0, "%", "our own, docs/explain/pairs.md", detail)]
+        if is_timed_inside and drift_pct is not None
+        else []
     )
 
 
