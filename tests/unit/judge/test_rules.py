@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from loadstone.judge.check import WEB_WORKLOADS_SOURCE
 from loadstone.judge.rules import apply_rules
 from loadstone.judge.verdict import judge_iteration
 from loadstone.model.figures import BLAME, NO_CONNECTIONS, NO_SESSIONS, NOTHING, IterationFigures, OwnLimits
@@ -278,5 +279,43 @@ def test_bytes_behind_the_end_of_an_answer_fail_a_run() -> None:
     assert judge_iteration(CRITERIA, sent(http_requests=10_000, trailing=0)).verdict is Verdict.PASS
 
 
-def test_further_source_addresses_are_named() -> None:
-    assert check(CheckId.FURTHER_SOURCES, sent(further_sources=3)).weight is Weight.NOTE
+@pytest.mark.parametrize(
+    ("rule", "count", "unit", "weight", "detail"),
+    [
+        (
+            CheckId.TRAILING,
+            "trailing",
+            "answers",
+            Weight.FAIL,
+            "they arrived before the next request; browsers drop them and the connection",
+        ),
+        (
+            CheckId.FURTHER_SOURCES,
+            "further_sources",
+            "connections",
+            Weight.NOTE,
+            "to a server on this host, which may see a user under several addresses",
+        ),
+        (
+            CheckId.ACCEPTED_LATE,
+            "connected_late",
+            "connections",
+            Weight.NOTE,
+            "the kernel repeated the request: the listener's queue was full, or packets were lost",
+        ),
+    ],
+)
+def test_what_connections_must_not_show_is_counted_and_explained(
+    rule: CheckId, count: str, unit: str, weight: Weight, detail: str
+) -> None:
+    shown = check(rule, sent(**{count: 1}))
+    assert (shown.figure, shown.limit, shown.outcome) == (1, 0, Outcome.BROKEN)
+    assert (shown.unit, shown.weight, shown.source, shown.detail) == (unit, weight, WEB_WORKLOADS_SOURCE, detail)
+    assert not any(judged.id is rule for judged in apply_rules(CRITERIA, sent(**{count: 0})))
+
+
+def test_answers_with_trailing_bytes_may_be_as_many_as_declared_errors() -> None:
+    requests = run().requests
+    assert check(CheckId.TRAILING, sent(trailing=1), own=OwnLimits(errors_pct=2.0)).limit == pytest.approx(
+        0.02 * requests
+    )
