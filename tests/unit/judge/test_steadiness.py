@@ -116,6 +116,64 @@ def test_pages_that_shrink_are_named_though_nothing_else_changes() -> None:
     assert check.detail == "bytes of an operation went from 160 to 1 % of their mean 12 s after the window began"
 
 
+@pytest.mark.parametrize(
+    ("answered", "share", "detail"),
+    [
+        # Of 25 seconds 20 groups are looked at, of which one ends at second 11.
+        ([50] * 25, [1.6] * 11 + [0.4] * 14, "bytes of an operation went from 160 to 40 % of their mean 11 s after"),
+        ([50] * 8, [1.6] * 4 + [0.4] * 4, "bytes of an operation went from 160 to 40 % of their mean 4 s after"),
+        # Of 39 seconds 13 groups.
+        ([100] * 18 + [30] * 21, [1.0] * 39, "throughput went from 200 to 60 operations/s 9 s after"),
+        ([100] * 12 + [0] * 27, [1.0] * 39, "throughput went from 200 to 0.333 operations/s 6 s after"),
+    ],
+)
+def test_what_changes_while_answers_stay_as_fast_is_named(answered: list[int], share: list[float], detail: str) -> None:
+    """Seconds are half a second long where throughput changes. A group without answers counts as half an answer."""
+    length_s = 0.5 if "throughput" in detail else 1.0
+    seconds = [
+        Second(length_s, count, 0.02 if count else None, part) for count, part in zip(answered, share, strict=True)
+    ]
+    check = found(window(seconds))
+    assert check is not None and (check.id, check.weight) == (CheckId.STEADY, Weight.INVALID)
+    assert f"{detail} the window began" in check.detail
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "weight"),
+    [(0.030, 0.075, Weight.NOTE), (0.030, 0.085, Weight.INVALID), (0.120, 0.175, Weight.NOTE)],
+)
+def test_a_change_is_grave_from_twice_the_time_and_50_milliseconds_on(
+    before: float, after: float, weight: Weight
+) -> None:
+    check = found(window(seconds_of([before] * 4 + [after] * 4, [50] * 8)))
+    assert check is not None and (check.outcome, check.weight) == (Outcome.BROKEN, weight)
+    assert check.figure == pytest.approx(after / before)
+
+
+def test_a_smaller_change_of_throughput_is_told_beside_the_verdict() -> None:
+    check = found(window(seconds_of([0.02] * 39, [100] * 18 + [70] * 21)))
+    assert check is not None and (check.id, check.figure) == (CheckId.STEADY_SAID, pytest.approx(100 / 70))
+    check = found(window(seconds_of([0.02] * 39, [100] * 18 + [85] * 21)))
+    assert check is not None and check.outcome is Outcome.KEPT, "less than a quarter"
+
+
+def test_a_trend_is_told_from_end_to_end_of_the_window() -> None:
+    check = found(window(seconds_of([0.1 * 1.1**second for second in range(10)], [50] * 10)))
+    assert check is not None
+    assert check.detail == "mean response time went from 100 ms to 236 ms over the window"
+
+
+def test_of_several_silences_the_longest_is_told() -> None:
+    for answered, said in (
+        ([0] * 5 + [134] * 5 + [0] * 2 + [134] * 8, "no right answer came from second 0 to 5 of the window"),
+        ([0] * 2 + [134] * 8 + [0] * 5 + [134] * 5, "no right answer came from second 10 to 15 of the window"),
+    ):
+        seconds = [Second(1.0, count, 0.02 if count else None, 1.0) for count in answered]
+        check = found(window(seconds), due=1742.0, due_dispersion=1.0)
+        assert check is not None and check.detail == said
+        assert check.figure == pytest.approx(13 * 134 / 20 / (0.5 / 5))
+
+
 def test_a_run_that_fails_anyway_fails() -> None:
     """Of an overloaded system response times grow: that is no reason to leave its run out."""
     figures = noisy(lambda at: 10 + 900 * at, 20, 3)
