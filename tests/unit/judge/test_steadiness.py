@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from loadstone.judge.rules import apply_rules
+from loadstone.judge.steadiness import Shift, find_shift
 from loadstone.judge.verdict import judge_iteration
 from loadstone.model.figures import Criteria, IterationFigures, Second
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
@@ -155,6 +156,51 @@ def test_a_smaller_change_of_throughput_is_told_beside_the_verdict() -> None:
     assert check is not None and (check.id, check.figure) == (CheckId.STEADY_SAID, pytest.approx(100 / 70))
     check = found(window(seconds_of([0.02] * 39, [100] * 18 + [85] * 21)))
     assert check is not None and check.outcome is Outcome.KEPT, "less than a quarter"
+
+
+@pytest.mark.parametrize("split", [2, 5, 8])
+def test_two_levels_are_told_apart_from_two_groups_on_each_side_on(split: int) -> None:
+    lengths_s = [1.0 + group / 10 for group in range(10)]
+    shift = find_shift([10.0] * split + [30.0] * (10 - split), lengths_s)
+    assert shift is not None
+    assert (shift.before, shift.after) == (pytest.approx(10), pytest.approx(30))
+    assert (shift.at_s, shift.until_s) == (sum(lengths_s[:split]), None)
+
+
+@pytest.mark.parametrize(("begin", "end"), [(2, 4), (3, 7), (6, 8), (2, 8)])
+def test_a_level_for_a_while_is_told_from_two_groups_within_the_window_on(begin: int, end: int) -> None:
+    lengths_s = [1.0 + group / 10 for group in range(10)]
+    levels = [10.0] * begin + [30.0] * (end - begin) + [10.0] * (10 - end)
+    assert find_shift(levels, lengths_s) == Shift(
+        pytest.approx(10), pytest.approx(30), sum(lengths_s[:begin]), sum(lengths_s[:end])
+    )
+
+
+@pytest.mark.parametrize("at", [0, 4, 9])
+def test_one_group_that_stands_out_is_no_change(at: int) -> None:
+    levels = [10.0, 10.2, 9.9, 10.1, 10.0, 9.8, 10.1, 9.9, 10.2, 10.0]
+    levels[at] = 60.0
+    assert find_shift(levels, [1.0] * 10) is None
+
+
+def test_a_rise_of_any_shape_is_told_with_the_levels_of_its_outer_thirds() -> None:
+    """Of 8 values in order chance has 2 of 8! = 40,320 orders, less than the level of 1 in 10,000; one tie is more."""
+    logs = [0.0, 0.3, 0.301, 0.302, 0.303, 0.304, 0.305, 5.0]
+    for series in (logs, [-value for value in logs]):
+        shift = find_shift(np.exp(series).tolist(), [1.0] * 8)
+        assert shift is not None and shift.at_s is None
+        assert np.log([shift.before, shift.after]) == pytest.approx([np.mean(series[:2]), np.mean(series[-2:])])
+    logs[3] = logs[2]
+    assert find_shift(np.exp(logs).tolist(), [1.0] * 8) is None
+    logs[3] = logs[2] - 0.0005
+    assert find_shift(np.exp(logs).tolist(), [1.0] * 8) is None
+
+
+def test_a_rise_and_a_fall_is_told_with_its_lowest_and_highest_level() -> None:
+    logs = 1 - (np.linspace(-1, 1, 12) - 0.2) ** 2
+    shift = find_shift(np.exp(logs).tolist(), [1.0] * 12)
+    assert shift is not None and shift.at_s is None
+    assert np.log([shift.before, shift.after]) == pytest.approx([logs[0], max(logs)])
 
 
 def test_a_trend_is_told_from_end_to_end_of_the_window() -> None:
