@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{bail, Result};
 use loadstone_schedule::plan::{Protocol, Scheme};
 use loadstone_schedule::slots::Values;
 use loadstone_schedule::template::Encoding;
@@ -23,12 +23,20 @@ use crate::operation::{Compiled, EmbeddedFile, Sending};
 use crate::server::Server;
 use crate::shared::{Common, Shared};
 use crate::timer::Timer;
-use crate::transport::{Body, Failure};
+use crate::transport::Body;
 
-/// Longest time for the files of one machine; what it did not answer by then is never asked for conditionally.
+/// Longest time for the files of one machine.
 const MOST: Duration = Duration::from_secs(10);
 
-/// Learns the dates of all files; must be called where tasks may be spawned locally.
+/// The dates of a machine's files, as far as they are learned.
+struct Learned {
+    dates: Dates,
+    /// Files that the machine answered for.
+    answers: usize,
+}
+
+/// Learns the dates of all files; must be called where tasks may be spawned locally. Fails where a machine that answers
+/// takes longer than `MOST`: its users would ask for fewer files conditionally than the workload does.
 pub async fn learn(jobs: &[Arc<Job>]) -> Result<()> {
     let timer = Timer::new(Clock::standing())?;
     let ticking = tokio::task::spawn_local(timer.clone().run());
@@ -38,10 +46,13 @@ pub async fn learn(jobs: &[Arc<Job>]) -> Result<()> {
         let shared = Shared::new(job.clone(), common);
         let mut all = Vec::new();
         for server in &job.servers {
-            let mut dates = vec![None; job.remembered];
+            let mut learned = Learned { dates: vec![None; job.remembered], answers: 0 };
             // What cannot be fetched shows in the run itself: its page fails there, with its reason.
-            let _ = tokio::time::timeout(MOST, of_machine(&shared, server, &mut dates)).await;
-            all.push(dates);
+            let is_late = tokio::time::timeout(MOST, of_machine(&shared, server, &mut learned)).await.is_err();
+            if is_late && learned.answers > 0 {
+                bail!(explain_late(server, learned.answers));
+            }
+            all.push(learned.dates);
         }
         let _ = job.dates.set(all);
     }
@@ -57,7 +68,17 @@ fn conditional(job: &Job) -> impl Iterator<Item = (&Compiled, &EmbeddedFile, usi
     })
 }
 
-async fn of_machine(shared: &Shared, server: &Server, dates: &mut Dates) -> Result<(), Failure> {
+fn explain_late(server: &Server, answers: usize) -> String {
+    let side = [Scheme::Http, Scheme::Https].into_iter().find_map(|scheme| server.destination(scheme));
+    let (host, seconds) = (side.map_or("the server", |side| &side.host), MOST.as_secs());
+    format!(
+        "{host} answered for only {answers} of the files that users ask for conditionally within {seconds} s before the \
+         start. Users would ask for the others unconditionally, which is not what the workload does. Check that the \
+         server answers single requests fast, and try again."
+    )
+}
+
+async fn of_machine(shared: &Shared, server: &Server, learned: &mut Learned) {
     let (jar, dealt) = (RefCell::<Jar>::default(), Dealt::new(shared.job.seed, 0, shared.job.operations.len()));
     let shared_http2 = SharedConnections::default();
     let (tls, operation, turn) = (server.tls.as_ref(), 0, 0);
@@ -67,26 +88,22 @@ async fn of_machine(shared: &Shared, server: &Server, dates: &mut Dates) -> Resu
     let mut known: HashMap<usize, Option<Box<str>>> = HashMap::new();
     for (operation, file, memory) in conditional(&shared.job) {
         if let Some(date) = file.file.and_then(|number| known.get(&number)) {
-            dates[memory] = date.clone();
+            learned.dates[memory] = date.clone();
             continue;
         }
         let Some((scheme, connection)) = connections.iter_mut().find(|(scheme, _)| *scheme == operation.scheme) else {
             continue;
         };
-        let with = Sending {
-            values: &values,
-            host: host(shared.job.policy().protocol, server, *scheme)?,
-            is_secure: *scheme == Scheme::Https,
-            jar: &jar,
-            from: 0,
-        };
+        let Ok(host) = host(shared.job.policy().protocol, server, *scheme) else { continue };
+        let with = Sending { values: &values, host, is_secure: *scheme == Scheme::Https, jar: &jar, from: 0 };
         let path = |out: &mut Vec<u8>| file.path.render(&values, Encoding::Target, out);
         operation.write_get(&with, None, &mut connection.request, path);
         connection.inspector.reset(file.markers_every, 0);
         connection.wants_date = true;
-        connection.exchange(shared, user, Body::Expected).await?;
-        dates[memory] = connection.reader.last_modified.take().map(String::into_boxed_str);
-        known.extend(file.file.map(|number| (number, dates[memory].clone())));
+        let is_answered = connection.exchange(shared, user, Body::Expected).await.is_ok();
+        learned.answers += usize::from(is_answered);
+        let date = connection.reader.last_modified.take().filter(|_| is_answered).map(String::into_boxed_str);
+        learned.dates[memory].clone_from(&date);
+        known.extend(file.file.map(|number| (number, date)));
     }
-    Ok(())
 }
