@@ -53,4 +53,4 @@ def test_a_machine_whose_restart_fails_says_why(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(VirtualMachine, "_come_back", fail_in_a_service)
     machine = asyncio.run(die())
     assert not machine.is_coming_back
-    assert machine.end() == ("it died, and restart 1 failed: `nginx` stayed silent instead of getting ready")
+    assert machine.end() == "it died, and restart 1 failed: `nginx` stayed silent instead of getting ready"

@@ -31,18 +31,18 @@ async def pass_gate(machine: PairMachine, build: str) -> None:
         await machine.protect()
         await _both_do_the_same(machine)
     except PlatformError as error:
-        subject, remedy = (
-            f"This build of QEMU {QEMU_VERSION} ({build[:12]})",
-            "Debian 12's package qemu-system-x86 works.",
-        )
-        if _has_diverged(machine):
-            raise PlatformError(
-                f"{subject} does not replay its record, so it cannot run a pair: {error} {remedy}"
-            ) from None
-        raise PlatformError(
-            f"{subject} has not shown that it replays its record: {error} A busy host delays a replay too: "
-            f"try again when the host is idle. {remedy}"
-        ) from None
+        raise PlatformError(_explain(error, build, has_diverged=_has_diverged(machine))) from None
+
+
+def _explain(error: PlatformError, build: str, *, has_diverged: bool) -> str:
+    subject = f"This build of QEMU {QEMU_VERSION} ({build[:12]})"
+    remedy = "Debian 12's package qemu-system-x86 works."
+    if has_diverged:
+        return f"{subject} does not replay its record, so it cannot run a pair: {error} {remedy}"
+    return (
+        f"{subject} has not shown that it replays its record: {error} A busy host delays a replay too: "
+        f"try again when the host is idle. {remedy}"
+    )
 
 
 async def _both_do_the_same(machine: PairMachine) -> None:
