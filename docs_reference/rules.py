@@ -161,6 +161,14 @@ RULES: Mapping[CheckId, Rule] = {
     CheckId.STEADY_SAID: Rule(
         "largest change within the window", "times", MOST, f"{steadiness.SAID_FACTOR:g}", NOTE, OURS
     ),
+    CheckId.CONDITIONAL_ASKED: Rule(
+        "conditional requests, of those declared",
+        "%",
+        LEAST,
+        f"100 less {rules.CHANCE_DEVIATIONS:g} deviations of chance",
+        NOTE,
+        PUBLISHED_SOURCE,
+    ),
     CheckId.CONDITIONAL_HONOURED: Rule(
         "conditional requests answered with 304", "%", LEAST, "99", NOTE, PUBLISHED_SOURCE
     ),

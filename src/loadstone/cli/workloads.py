@@ -28,7 +28,7 @@ from loadstone.model.workload import Workload
 from loadstone.model.workload.mix import MixKind
 from loadstone.model.workload.operation import Operation, RateLimit
 from loadstone.run.driver import check_plan
-from loadstone.run.plan import Timing, WorkloadLoad, make_plan, plan_embedded_files
+from loadstone.run.plan import Timing, WorkloadLoad, compute_conditional_share, make_plan, plan_embedded_files
 from loadstone.run.verify import USERS, Verified, verify
 from loadstone.workloads import list_shipped, load
 from loadstone.workloads.importers.correlated import Place
@@ -286,7 +286,6 @@ def _operations(workload: Workload) -> Table:
     for name, operation in workload.operations.items():
         files = plan_embedded_files(workload, operation)
         known = sum(file["bytes"] or 0 for file in files)
-        conditional = 100 * sum(file["conditional"] for file in files) / len(files) if files else 0
         secure = " (TLS)" if operation.tls or (operation.tls is None and workload.target.tls) else ""
         table.add_row(
             name,
@@ -294,7 +293,7 @@ def _operations(workload: Workload) -> Table:
             operation.path if workload.tool else f"{operation.method} {operation.path}{secure}",
             str(len(files)),
             str(known + (operation.document_bytes or 0) or ""),
-            f"{conditional:.0f}" if files else "",
+            f"{100 * compute_conditional_share(workload, operation):.0f}" if files else "",
             _limit(operation),
         )
     return table

@@ -53,6 +53,7 @@ CHECK_TITLES = {
     CheckId.TCP_MEMORY: "TCP memory pressure",
     CheckId.STEADY: "change within the steady state",
     CheckId.STEADY_SAID: "change within the steady state, noteworthy",
+    CheckId.CONDITIONAL_ASKED: "conditional requests, of those declared",
     CheckId.CONDITIONAL_HONOURED: "conditional requests honoured",
     CheckId.ACCEPTED_LATE: "connections accepted late",
     CheckId.RESENT: "requests dropped without a response and sent again",

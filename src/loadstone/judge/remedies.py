@@ -323,9 +323,14 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "A log-in or another step failed while users were placed, so the load is not the declared one.",
         "Run `loadstone try` and look at the steps that the detail names.",
     ),
+    CheckId.CONDITIONAL_ASKED: Remedy(
+        "The share of the declared conditional requests that users sent. A note: the others asked for the whole file.",
+        "A server without `Last-Modified`, whose files browsers cannot ask for conditionally.",
+        "State `Last-Modified` for these files, or compare with servers that state none either.",
+    ),
     CheckId.CONDITIONAL_HONOURED: Remedy(
         "The share of conditional requests that were answered by 304. A note: a server may send the whole file.",
-        "A server without ETag or Last-Modified.",
+        "A server that ignores `If-Modified-Since`.",
         "Nothing, unless bytes are to be compared with published figures.",
     ),
     CheckId.ACCEPTED_LATE: Remedy(

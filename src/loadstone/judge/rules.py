@@ -4,6 +4,7 @@ An operation's share of good ones stands for its percentile: 90 % within 2 s is 
 histogram.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -28,6 +29,11 @@ from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 
 LOST_SESSIONS_PCT = 1.0
 """Share of sessions that may wait at the end for an answer that can no longer be tolerable: as many as operations."""
+
+CHANCE_DEVIATIONS = 4.0
+"""Deviations below the declared number of conditional requests that independent draws stay within, but for 1 in 30,000
+runs.
+"""
 
 
 def apply_rules(criteria: Criteria, figures: IterationFigures) -> tuple[Check, ...]:
@@ -57,7 +63,7 @@ def _all(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     lead = _warmed_up(criteria)
     yield lead if figures.is_disclosed else withdraw_check(lead, UNDISCLOSED)
     yield from driver.check_driver(criteria, figures)
-    yield from _conditional(figures)
+    yield from _conditional(criteria, figures)
     yield from _connections(criteria, figures)
     yield from check_monitors(list(audit_monitors(figures.monitors)))
 
@@ -226,8 +232,14 @@ def _warmed_up(criteria: Criteria) -> Check:
     return withdraw_check(check, "shorter, but users began part-way through their visits")
 
 
-def _conditional(figures: IterationFigures) -> Iterator[Check]:
+def _conditional(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     conditional = sum(operation.conditional for operation in figures.operations)
+    shares = criteria.conditional_shares
+    declared = sum(operation.embedded * shares.get(operation.name, 0.0) for operation in figures.operations)
+    if conditional < declared - CHANCE_DEVIATIONS * math.sqrt(declared):
+        sent_pct, least_pct = 100 * conditional / declared, 100 - 100 * CHANCE_DEVIATIONS / math.sqrt(declared)
+        detail = "the server stated no `Last-Modified` for some files, so users asked for these unconditionally"
+        yield check_at_least(CheckId.CONDITIONAL_ASKED, sent_pct, least_pct, "%", Weight.NOTE, PUBLISHED_SOURCE, detail)
     if conditional:
         honoured = 100 * sum(operation.not_modified for operation in figures.operations) / conditional
         detail = "a server may ignore the condition, but then sends more bytes"

@@ -365,6 +365,9 @@ class Criteria:
     longest_operation_s: float
     """Time that the access link alone needs for the longest declared body."""
     published_bytes: Mapping[str, float] = field(default_factory=dict)
+    conditional_shares: Mapping[str, float] = field(default_factory=dict)
+    """Share of each operation's embedded files that users ask for conditionally, where files have shares of their own.
+    """
     load: str = ""
     """The load in words."""
     due: float | None = None

@@ -20,6 +20,7 @@ from loadstone.model.records.workload_id import WorkloadId
 from loadstone.model.workload import CountRule, Pacing, Workload
 from loadstone.model.workload.operation import Operation, RateLimit, TimeLimit
 from loadstone.model.workload.values import TableValues
+from loadstone.run.plan.requests import compute_conditional_share
 from loadstone.tools.registry import find_tool
 from loadstone.workloads.catalogue import is_shipped_folder
 from loadstone.workloads.shares import Shares, compute_dispersion, compute_shares
@@ -81,6 +82,7 @@ def make_criteria(
         shortest_limit_s=_shortest_limit_s(workload),
         longest_operation_s=max(_line_s(workload, operation) for operation in workload.operations.values()),
         published_bytes=dict(workload.published.bytes),
+        conditional_shares=_conditional_shares(workload),
         lag_share=driver_limits.lag_share,
         driver_cpu_pct=driver_limits.driver_cpu_pct,
         foreign_cpu_pct=driver_limits.foreign_cpu_pct,
@@ -95,6 +97,13 @@ def make_criteria(
         tool_operations=workload.tool.count_operations(profile.phases.steady_s) if workload.tool else None,
         is_timed_inside=workload.tool is not None and find_tool(workload.tool.name).is_timed_inside,
     )
+
+
+def _conditional_shares(workload: Workload) -> dict[str, float]:
+    if workload.connections.warm_caches is not None:
+        return {}
+    shares = {name: compute_conditional_share(workload, operation) for name, operation in workload.operations.items()}
+    return {name: share for name, share in shares.items() if share > 0}
 
 
 def _due_dispersion(load: Load) -> float | None:

@@ -74,6 +74,15 @@ def test_a_login_page_embeds_the_published_bytes() -> None:
     assert sum(file["bytes"] * (1 - file["conditional"]) for file in files) == pytest.approx(27107, abs=1)
 
 
+def test_a_run_is_held_to_the_declared_share_of_conditional_requests() -> None:
+    declared = make_criteria(load("banking"), PROFILES["full"], Population(10), shipped=True).conditional_shares
+    files = plan_embedded_files(load("banking"), load("banking").operations["login"])
+    assert declared["login"] == sum(file["conditional"] for file in files) / len(files) > 0
+    with_caches = load("events")
+    assert with_caches.connections.warm_caches is not None
+    assert not make_criteria(with_caches, PROFILES["full"], Population(10), shipped=True).conditional_shares
+
+
 def test_product_images_are_embedded_where_the_bytes_show_them() -> None:
     with_image = {
         name

@@ -78,6 +78,7 @@ class CheckId(StrEnum):
     TCP_MEMORY = "tcp_memory"
     STEADY = "steady"
     STEADY_SAID = "steady_said"
+    CONDITIONAL_ASKED = "conditional_asked"
     CONDITIONAL_HONOURED = "conditional_honoured"
     ACCEPTED_LATE = "accepted_late"
     RESENT = "resent"

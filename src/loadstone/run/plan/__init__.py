@@ -18,7 +18,12 @@ from loadstone.model.records.units import to_nanoseconds
 from loadstone.model.workload import Workload
 from loadstone.model.workload.mix import END, MixKind
 from loadstone.run.plan.load import compile_curve, compile_load, compute_data_sessions
-from loadstone.run.plan.requests import compile_fields, compile_operation, plan_embedded_files
+from loadstone.run.plan.requests import (
+    compile_fields,
+    compile_operation,
+    compute_conditional_share,
+    plan_embedded_files,
+)
 from loadstone.run.plan.targets import aim_part, count_source_addresses, plan_target
 from loadstone.run.plan.values import DataSize, compile_value
 from loadstone.run.plan.workload_load import Json, Timing, WorkloadLoad
@@ -33,6 +38,7 @@ __all__ = [
     "WorkloadLoad",
     "aim_plan",
     "compile_plan",
+    "compute_conditional_share",
     "compute_data_sessions",
     "count_source_addresses",
     "make_plan",

@@ -107,6 +107,12 @@ def plan_embedded_files(workload: Workload, operation: Operation) -> list[Json]:
     return files
 
 
+def compute_conditional_share(workload: Workload, operation: Operation) -> float:
+    """Share of requests for the page's files that are conditional; 0 for a page without files."""
+    files = plan_embedded_files(workload, operation)
+    return sum(file["conditional"] for file in files) / len(files) if files else 0.0
+
+
 def _limit(workload: Workload, operation: Operation) -> Json:
     limit = operation.limit
     if isinstance(limit, RateLimit):
