@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from docs_reference.markdown import code, paragraph, table
 from loadstone.judge import driver, ledger, mix, outlook, printed_tiles, rules, steadiness, tiles
-from loadstone.judge.chance import MIX_LEVEL
+from loadstone.judge.chance import MIX_LEVEL, SURE
 from loadstone.judge.check import DECLARED, PAIRS_SOURCE, PUBLISHED_SOURCE, WEB_WORKLOADS_SOURCE
 from loadstone.judge.printed_monitors import MONITORS_SOURCE
 from loadstone.judge.remedies import REMEDIES, get_title
@@ -165,7 +165,7 @@ RULES: Mapping[CheckId, Rule] = {
         "conditional requests, of those declared",
         "%",
         LEAST,
-        f"100 less {rules.CHANCE_DEVIATIONS:g} deviations of chance",
+        f"100 less {SURE:.2f} standard errors",
         NOTE,
         PUBLISHED_SOURCE,
     ),

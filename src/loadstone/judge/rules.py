@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from loadstone.judge import counts, driver, ledger, mix, own_limits, steadiness
-from loadstone.judge.chance import compute_most_by_chance, compute_share_interval
+from loadstone.judge.chance import SURE, compute_most_by_chance, compute_share_interval
 from loadstone.judge.check import (
     PUBLISHED_SOURCE,
     UNDISCLOSED,
@@ -29,11 +29,6 @@ from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 
 LOST_SESSIONS_PCT = 1.0
 """Share of sessions that may wait at the end for an answer that can no longer be tolerable: as many as operations."""
-
-CHANCE_DEVIATIONS = 4.0
-"""Deviations below the declared number of conditional requests that independent draws stay within, but for 1 in 30,000
-runs.
-"""
 
 
 def apply_rules(criteria: Criteria, figures: IterationFigures) -> tuple[Check, ...]:
@@ -236,8 +231,8 @@ def _conditional(criteria: Criteria, figures: IterationFigures) -> Iterator[Chec
     conditional = sum(operation.conditional for operation in figures.operations)
     shares = criteria.conditional_shares
     declared = sum(operation.embedded * shares.get(operation.name, 0.0) for operation in figures.operations)
-    if conditional < declared - CHANCE_DEVIATIONS * math.sqrt(declared):
-        sent_pct, least_pct = 100 * conditional / declared, 100 - 100 * CHANCE_DEVIATIONS / math.sqrt(declared)
+    if conditional < declared - SURE * math.sqrt(declared):
+        sent_pct, least_pct = 100 * conditional / declared, 100 - 100 * SURE / math.sqrt(declared)
         detail = "the server stated no `Last-Modified` for some files, so users asked for these unconditionally"
         yield check_at_least(CheckId.CONDITIONAL_ASKED, sent_pct, least_pct, "%", Weight.NOTE, PUBLISHED_SOURCE, detail)
     if conditional:
