@@ -1,5 +1,7 @@
 """What chance alone may do: false alarms are as rare as said, and what is wrong is found."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy
@@ -92,5 +94,8 @@ def test_published_limits_are_fair_from_some_number_of_sessions_on() -> None:
     # Net: 1.5 % at 3.29 standard errors takes 48,100 operations; 30 minutes bring each session about 190.
     found = compute_least_sessions(criteria("banking", 100))
     assert found is not None and 230 < found < 400
+    # Of half of all operations, in bunches of eight: 2 * (100 * 3.2905)^2 of them keep within one per cent of all.
+    bunched = small_criteria(dispersion={"a": 8.0})
+    assert compute_least_sessions(bunched) == math.ceil(2 * (100 * 3.290527) ** 2 / 100)
     assert compute_least_sessions(small_criteria(due=100.0)) is None
     assert compute_least_sessions(small_criteria(pacing="cycle")) is None

@@ -1,10 +1,12 @@
 """Intervals, drift, outliers and differences, against what they promise."""
 
+import math
 import random
 from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
+import scipy
 
 from loadstone.judge.statistics import (
     compute_drift_p,
@@ -162,6 +164,20 @@ def test_as_many_pairs_as_a_pilot_asks_for_find_what_is_sought_and_nothing_where
 def test_pairs_are_asked_for_within_reason() -> None:
     assert estimate_pairs_needed(0.1, 6, 5.0) == 6
     assert estimate_pairs_needed(500, 6, 1.0) is None
+
+
+def test_pairs_needed_follow_from_the_upper_limit_of_the_scatter() -> None:
+    # 40 pairs that see 5 %: a pair scatters by 9.28 %, and by 10.33 % at most (chi-square of 39, lower fifth 31.44).
+    seen_in_sds = (scipy.stats.t.ppf(0.975, 39) + scipy.stats.t.ppf(0.9, 39)) / math.sqrt(40)
+    most = math.log(1.05) / seen_in_sds * math.sqrt(39 / scipy.stats.chi2.ppf(0.2, 39))
+
+    def sees_pct(count: int) -> float:
+        quantiles = scipy.stats.t.ppf(0.975, count - 1) + scipy.stats.t.ppf(0.9, count - 1)
+        return 100 * math.expm1(quantiles / math.sqrt(count) * most)
+
+    needed = estimate_pairs_needed(5.0, 40, 2.0)
+    assert needed is not None
+    assert sees_pct(needed) <= 2 < sees_pct(needed - 1)
 
 
 def test_too_few_pairs_see_nothing() -> None:

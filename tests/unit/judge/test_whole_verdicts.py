@@ -16,13 +16,14 @@ from loadstone.judge import placement, statistics, usage
 from loadstone.judge.mix import expect_deviation
 from loadstone.judge.result import judge_result
 from loadstone.judge.rules import apply_rules
+from loadstone.judge.tiles import list_tiles
 from loadstone.judge.verdict import judge_workload
 from loadstone.model.errors import LoadstoneError
 from loadstone.model.figures import NO_CONNECTIONS, NO_SESSIONS, Criteria, IterationFigures
 from loadstone.model.profile import Rigor
 from loadstone.model.records.check import Check
 from loadstone.model.records.manifest import PowerRecord
-from loadstone.model.records.result import Iteration, Result
+from loadstone.model.records.result import Iteration, Result, WorkloadResult
 from loadstone.model.records.sample import MachineViews, OutsideView, Sample
 from loadstone.store.read import read_result
 from tests.places import DATA
@@ -95,6 +96,22 @@ def test_a_run_of_tiles_is_judged_to_the_word_whatever_it_lacks(before: Path, sn
         except LoadstoneError as error:
             told[what] = str(error).replace(str(before), "RESULTS")
     assert told == snapshot
+
+
+def without_right_answers(workload: WorkloadResult) -> WorkloadResult:
+    """The same operations ended, none of them with a right answer."""
+    (iteration,) = workload.iterations
+    wrong = tuple(replace(one, response=times(0, 0.0)) for one in iteration.figures.operations)
+    changed = replace(iteration, figures=replace(iteration.figures, operations=wrong))
+    return replace(workload, iterations=(changed,))
+
+
+def test_wrong_answers_count_for_the_rate_of_web_pages_alone(before: Path) -> None:
+    result = read_result(before / "tile")
+    wrong = replace(result, workloads=tuple(map(without_right_answers, result.workloads)))
+    right_tile, wrong_tile = list_tiles(result)[0].tile, list_tiles(wrong)[0].tile
+    assert wrong_tile.web == right_tile.web > 0
+    assert min(right_tile.app, right_tile.mail) > wrong_tile.app == wrong_tile.mail == 0
 
 
 def figures(**changes: Any) -> IterationFigures:
