@@ -37,9 +37,12 @@ test-python: $(VENV)/testing   ## tests of everything else, real runs and virtua
 	@echo "durations: target/test-durations.txt"
 	@if [ -s $(SKIPPED) ]; then echo "skipped:"; cat $(SKIPPED); else echo "skipped: nothing"; fi
 
-test-fast: $(VENV)/developing   ## tests without servers, in two minutes, for the daily loop
-	cargo test --workspace --quiet --release
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 2 --dist loadgroup tests/unit
+test-fast:       ## tests without servers, in two minutes, for the daily loop
+	@# tests of the driver mostly wait, so those of the package run beside them
+	@$(MAKE) --no-print-directory --jobs=2 test-rust test-unit
+
+test-unit: $(VENV)/developing   ## tests of the package without servers
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 3 --dist loadgroup tests/unit
 
 test-combinations: $(VENV)/testing   ## tests of further software and platforms for what `make test` shows once
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 5 --dist loadgroup -m combination tests

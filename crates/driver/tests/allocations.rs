@@ -50,6 +50,7 @@ fn a_request_allocates_nothing() {
         let mut plan = plan(address, population(8), seconds);
         plan["parts"][0]["workload"]["operations"][0]["expect"]["title"] = json!("A page");
         plan["parts"][0]["workload"]["operations"][0]["expect"]["bytes"] = json!("68");
+        plan["parts"][0]["workload"]["pacing"]["mean_ns"] = json!(0);
         let before = COUNT.load(Ordering::Relaxed);
         let (requests, errors) = counted(&play(plan));
         assert!(errors.is_empty(), "{errors:?}");

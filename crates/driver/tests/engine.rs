@@ -175,6 +175,7 @@ fn the_null_protocol_needs_no_server() {
     plan["parts"][0]["targets"] = json!([]);
     let workload = &mut plan["parts"][0]["workload"];
     workload["connections"]["protocol"] = json!("null");
+    workload["pacing"]["mean_ns"] = json!(0);
     workload["operations"][0]["expect"]["contains"] = json!([]);
     let (requests, errors) = counted(&play(plan));
     assert!(requests > 10_000 && errors.is_empty(), "{requests}, {errors:?}");

@@ -47,7 +47,8 @@ pub fn parrot(answer: &'static [u8]) -> SocketAddr {
     server(move |mut stream| while hear(&mut stream) && stream.write_all(answer).is_ok() {})
 }
 
-/// A plan for one page at `address`; change what a test needs. A host that stalls makes no answer too late.
+/// A plan for one page at `address`; change what a test needs. A host that stalls makes no answer too late. Users pause
+/// for 5 ms, so that a test leaves the processor to others.
 pub fn plan(address: SocketAddr, load: Value, seconds: f64) -> Value {
     json!({
         "schema": 4, "name": "test", "seed": 1, "threads": 1,
@@ -73,7 +74,7 @@ pub fn plan(address: SocketAddr, load: Value, seconds: f64) -> Value {
                 }],
                 "states": [{ "name": "page", "operation": 0, "pause": "drawn", "set": [] }],
                 "mix": { "kind": "flat", "shares": [1.0], "operations_per_session": null },
-                "pacing": { "kind": "think", "distribution": "fixed", "mean_ns": 0, "cap_ns": null },
+                "pacing": { "kind": "think", "distribution": "fixed", "mean_ns": 5_000_000u64, "cap_ns": null },
                 "connections": {
                     "protocol": "http1", "parallel": 1, "page_bytes_per_s": null, "embedded_bytes_per_s": null,
                     "requests_each": null, "kept_between_users": true, "full_handshakes": 0.0,
