@@ -1,14 +1,18 @@
 """Figures of real runs beside what theory and the published tables say, on a machine that does nothing else."""
 
 import asyncio
+import math
 from contextlib import AsyncExitStack
 from pathlib import Path
 from statistics import median
 
 import pytest
 
+from loadstone.judge.chance import SURE
 from loadstone.model.system import Reference
+from loadstone.run.plan import plan_embedded_files
 from loadstone.testbed.up import start_reference
+from loadstone.workloads import load
 from tests.integration.conftest import report, rows, run_command
 from tests.integration.test_driver import stall
 from tests.rates.contract import Rate
@@ -31,6 +35,13 @@ def stall_as_theory_says(trial: int, folder: Path) -> None:
     assert sum(sum(operation.errors.values()) for operation in figures.operations) == 0
 
 
+def compute_scatter_bytes(name: str) -> float:
+    """Standard deviation of a bank page's bytes, whose files are sent or not by independent draws."""
+    bank = load("banking")
+    files = plan_embedded_files(bank, bank.operations[name])
+    return math.sqrt(sum(file["bytes"] ** 2 * file["conditional"] * (1 - file["conditional"]) for file in files))
+
+
 def bank_as_published(trial: int, folder: Path) -> None:
     """Plays the bank for a minute: bytes, page times, handshakes."""
     done = run_command(folder, "run", "banking", "--sessions", "200", "--profile", "quick", "--seed", str(trial + 1))
@@ -43,9 +54,11 @@ def bank_as_published(trial: int, folder: Path) -> None:
     for name, row in operations.items():
         if not row["requests"]:
             continue
-        # Check images have ten lengths on two sides and rare pages few samples; others are within 2 %.
+        # Check images have ten lengths on two sides and rare pages few samples; others are within 2 %. Chance decides
+        # which of the few log-ins in a minute fetch the large picture.
         slack = 0.02 if row["requests"] >= 50 else 0.05
-        assert row["mean_bytes"] == pytest.approx(row["published_bytes"], rel=slack), name
+        chance = SURE * compute_scatter_bytes(name) / math.sqrt(row["requests"])
+        assert abs(row["mean_bytes"] - row["published_bytes"]) <= slack * row["published_bytes"] + chance, name
         assert row["mean_s"] >= row["line_s"] * (1 - slack / 4), name
         beyond_s.append(row["mean_s"] - row["line_s"])
     assert median(beyond_s) <= 0.020, beyond_s
