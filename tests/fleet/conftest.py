@@ -1,8 +1,6 @@
 """One cluster for all tests of fleets: four hosts and the one where commands are given."""
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -29,12 +27,8 @@ def hosts() -> Iterator[Mapping[str, NamespaceHost]]:
     if not (os.getuid() == 0 and may_make_networks()):
         pytest.skip("hosts as network namespaces need root")
     assert Path(SSHD).exists(), "sshd is not installed; scripts/system-packages ssh does it"
-    folder = Path(tempfile.mkdtemp(prefix="loadstone-fleet-", dir="/var/tmp"))  # each host has a /tmp of its own
-    try:
-        with namespace_hosts(["lab", *ROLES], folder) as made:
-            yield made
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with namespace_hosts(["lab", *ROLES]) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

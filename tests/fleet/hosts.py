@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -103,8 +104,19 @@ class NamespaceHost:
 
 
 @contextmanager
-def namespace_hosts(names: list[str], folder: Path) -> Iterator[dict[str, NamespaceHost]]:
+def namespace_hosts(names: list[str]) -> Iterator[dict[str, NamespaceHost]]:
     """So many hosts, which reach each other; all is gone when the block ends."""
+    # Each host has a /tmp of its own, so what all of them read is elsewhere.
+    folder = Path(tempfile.mkdtemp(prefix="loadstone-fleet-", dir="/var/tmp"))
+    try:
+        with _hosts_below(folder, names) as hosts:
+            yield hosts
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _hosts_below(folder: Path, names: list[str]) -> Iterator[dict[str, NamespaceHost]]:
     tag = token_hex(2)
     bridge = f"lsf{tag}"
     key = folder / "key"

@@ -6,12 +6,8 @@ whether the counts are those of the server's own log. `kills`: so many deaths of
 
 import json
 import re
-import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,11 +18,11 @@ from tests.fleet.hosts import EXAMPLE, cluster, namespace_hosts, site_on
 DRIVERS = 8
 
 
-def starts(folder: Path, count: int) -> None:
+def starts(count: int) -> None:
     """Runs on eight hosts."""
     names = [f"d{number}" for number in range(1, DRIVERS + 1)]
     with (
-        namespace_hosts(["lab", "site", *names], folder) as hosts,
+        namespace_hosts(["lab", "site", *names]) as hosts,
         cluster(hosts, dict.fromkeys(names, "driver")) as lab,
         site_on(hosts["site"]) as (url, log),
     ):
@@ -47,10 +43,10 @@ def starts(folder: Path, count: int) -> None:
         print(f"median of {count}: {median(skews_ms):.3f} ms, worst {max(skews_ms):.3f}; counts equal in {same}")
 
 
-def kills(folder: Path, count: int) -> None:
+def kills(count: int) -> None:
     """Every kind of death in turn."""
     roles = {"d1": "driver", "s1": "system", "s2": "system"}
-    with namespace_hosts(["lab", *roles], folder) as hosts, cluster(hosts, roles) as lab:
+    with namespace_hosts(["lab", *roles]) as hosts, cluster(hosts, roles) as lab:
         for number in range(count):
             death: Death = list(DEATHS)[number % len(DEATHS)]
             seen = during_a_run(lab, hosts, death)
@@ -82,17 +78,7 @@ def _sent(result: Path) -> int:
     return sum(event["connections"]["http_requests"] for event in _events(result) if event["event"] == "interval")
 
 
-@contextmanager
-def _folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="loadstone-trial-", dir="/var/tmp"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 if __name__ == "__main__":
     begun = time.monotonic()
-    with _folder() as own:
-        {"starts": starts, "kills": kills}[sys.argv[1]](own, int(sys.argv[2]) if len(sys.argv) > 2 else 20)
+    {"starts": starts, "kills": kills}[sys.argv[1]](int(sys.argv[2]) if len(sys.argv) > 2 else 20)
     print(f"in {time.monotonic() - begun:.0f} s")

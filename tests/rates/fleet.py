@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.fleet.conftest import ROLES
+from tests.fleet.conftest import PATIENCE_S, ROLES
 from tests.fleet.hosts import cluster, namespace_hosts
 from tests.fleet.test_cluster import goes_on, throw_garbage
 from tests.rates.contract import Rate
@@ -10,11 +10,11 @@ from tests.rates.contract import Rate
 GARBAGE_S = 60.0
 
 
-def garbage_for_a_minute(trial: int, folder: Path) -> None:
+def garbage_for_a_minute(trial: int, _: Path) -> None:
     """Throws garbage at every port of a fleet while a run makes load; the run and the cluster go on."""
     with (
-        namespace_hosts(["lab", *ROLES], folder) as hosts,
-        cluster(hosts, ROLES) as lab,
+        namespace_hosts(["lab", *ROLES]) as hosts,
+        cluster(hosts, ROLES, PATIENCE_S) as lab,
         goes_on(lab, f"pelted-{trial}", GARBAGE_S + 5),
     ):
         throw_garbage(lab, hosts, GARBAGE_S)
