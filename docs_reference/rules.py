@@ -167,7 +167,7 @@ RULES: Mapping[CheckId, Rule] = {
         LEAST,
         f"100 less {SURE:.2f} standard errors",
         NOTE,
-        PUBLISHED_SOURCE,
+        LIMITS,
     ),
     CheckId.CONDITIONAL_HONOURED: Rule(
         "conditional requests answered with 304", "%", LEAST, "99", NOTE, PUBLISHED_SOURCE

@@ -234,7 +234,8 @@ def _conditional(criteria: Criteria, figures: IterationFigures) -> Iterator[Chec
     if conditional < declared - SURE * math.sqrt(declared):
         sent_pct, least_pct = 100 * conditional / declared, 100 - 100 * SURE / math.sqrt(declared)
         detail = "the server stated no `Last-Modified` for some files, so users asked for these unconditionally"
-        yield check_at_least(CheckId.CONDITIONAL_ASKED, sent_pct, least_pct, "%", Weight.NOTE, PUBLISHED_SOURCE, detail)
+        source = describe_limits_source(criteria)
+        yield check_at_least(CheckId.CONDITIONAL_ASKED, sent_pct, least_pct, "%", Weight.NOTE, source, detail)
     if conditional:
         honoured = 100 * sum(operation.not_modified for operation in figures.operations) / conditional
         detail = "a server may ignore the condition, but then sends more bytes"
