@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from loadstone.judge.check import WEB_WORKLOADS_SOURCE
 from loadstone.judge.rules import apply_rules
 from loadstone.model.figures import NO_SESSIONS, NOTHING, Distribution, IterationFigures
 from loadstone.model.records.check import DRIVER_CHECKS, Check, CheckId, Outcome, Weight
@@ -93,6 +94,16 @@ def test_other_load_beside_a_system_of_others_is_judged_where_it_is_none(share: 
     found = check(CheckId.FOREIGN_CPU, replace(run(), foreign_cpu_pct=None, unattributed_cpu_pct=share))
     assert found is not None and found.outcome is outcome
     assert ("may be the target's back ends or others" in found.detail) is (outcome is Outcome.NOT_JUDGED)
+    assert (found.figure, found.limit, found.unit, found.weight) == (share, 5.0, "%", Weight.INVALID)
+    assert found.source == WEB_WORKLOADS_SOURCE
+
+
+def test_other_load_beside_a_system_of_others_is_named() -> None:
+    found = check(CheckId.FOREIGN_CPU, replace(run(), foreign_cpu_pct=None, unattributed_cpu_pct=1.0))
+    assert found is not None
+    assert found.detail == (
+        "host CPU used by processes other than the driver and the target's listeners, including steal"
+    )
 
 
 def test_other_load_that_nobody_saw_is_not_judged() -> None:
