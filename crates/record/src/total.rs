@@ -250,6 +250,14 @@ mod tests {
     }
 
     #[test]
+    fn errors_of_a_kind_add_up_and_come_back_from_their_record() {
+        let mut errors = BTreeMap::from([(Fault::TimeOut, 3)]);
+        Total::merge(&mut errors, &BTreeMap::from([(Fault::TimeOut, 1), (Fault::Reset, 2)]));
+        assert_eq!(errors.to_record(), BTreeMap::from([(Fault::TimeOut, 4), (Fault::Reset, 2)]));
+        assert_eq!(BTreeMap::<Fault, u64>::from_record(errors.to_record()).expect("counts"), errors);
+    }
+
+    #[test]
     fn a_time_that_an_earlier_version_did_not_record_is_none() {
         assert_eq!(Longest::from_record(None).expect("no histogram"), Longest(0));
     }
