@@ -24,23 +24,39 @@ def lag(count: int, p99: float, p999: float, largest: float) -> Distribution:
     return Distribution(count, 0.001, {50.0: 0.0001, 99.0: p99, 99.9: p999, 100.0: largest})
 
 
+SHARE = "5 % of the shortest limit"  # of 2 s
+STALL = f"{SHARE}, but 100 ms at least"
+
+
 @pytest.mark.parametrize(
-    ("rule", "figures"),
+    ("rule", "figures", "figure", "limit", "unit", "detail"),
     [
-        (CheckId.DRIVER_LAG, run(lag=lag(5000, 0.101, 0.101, 0.101))),  # 5 % of 2 s is 100 ms
-        (CheckId.DRIVER_LAG_TAIL, run(lag=lag(5000, 0.001, 0.101, 0.101))),
-        (CheckId.DRIVER_LAG_MAX, run(lag=lag(500_000, 0.001, 0.002, 0.8))),
-        (CheckId.DRIVER_GAP, replace(run(), longest_gap_s=0.8)),
-        (CheckId.DRIVER_CLOCKS, run(clock_bound_s=0.101)),
-        (CheckId.DRIVER_CPU, run(driver_cpu=(0.2, 0.91))),
+        (CheckId.DRIVER_LAG, run(lag=lag(5000, 0.101, 0.102, 0.103)), 101, 100, "ms", SHARE),
+        (CheckId.DRIVER_LAG_TAIL, run(lag=lag(5000, 0.001, 0.101, 0.102)), 101, 100, "ms", STALL),
+        (CheckId.DRIVER_LAG_MAX, run(lag=lag(500_000, 0.001, 0.002, 0.8)), 800, 100, "ms", STALL),
+        (CheckId.DRIVER_GAP, replace(run(), longest_gap_s=0.8), 800, 100, "ms", STALL),
+        (CheckId.DRIVER_CLOCKS, run(clock_bound_s=0.101), 101, 100, "ms", SHARE),
+        (CheckId.DRIVER_CPU, run(driver_cpu=(0.2, 0.91)), 91, 90, "% of a core", "of 2"),
     ],
 )
-def test_a_driver_that_was_stopped_or_full_makes_the_run_invalid(rule: CheckId, figures: IterationFigures) -> None:
+def test_a_driver_that_was_stopped_or_full_makes_the_run_invalid(
+    rule: CheckId, figures: IterationFigures, figure: float, limit: float, unit: str, detail: str
+) -> None:
     found, healthy = check(rule, figures), check(rule, run())
     assert found is not None and healthy is not None
-    assert (found.outcome, found.weight) == (Outcome.BROKEN, Weight.INVALID)
+    assert (found.outcome, found.weight, found.source) == (Outcome.BROKEN, Weight.INVALID, WEB_WORKLOADS_SOURCE)
+    assert (found.figure, found.limit) == pytest.approx((figure, limit))
+    assert (found.unit, found.detail) == (unit, detail)
     assert healthy.outcome is Outcome.KEPT
     assert rule in DRIVER_CHECKS
+
+
+@pytest.mark.parametrize("rule", [CheckId.DRIVER_LAG, CheckId.DRIVER_LAG_TAIL, CheckId.DRIVER_LAG_MAX])
+def test_a_driver_that_noted_no_start_makes_the_run_invalid(rule: CheckId) -> None:
+    found = check(rule, run(lag=NOTHING))
+    assert found is not None
+    assert (found.outcome, found.weight) == (Outcome.BROKEN, Weight.INVALID)
+    assert found.detail == "the driver noted no start"
 
 
 def test_users_who_could_not_be_placed_make_the_run_invalid_unless_it_fails_anyway() -> None:
