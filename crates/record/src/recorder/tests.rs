@@ -210,6 +210,15 @@ fn all_else_counts_in_the_steady_state_alone() {
 }
 
 #[test]
+fn words_that_all_answers_have_are_kept_for_each_operation() {
+    let mut recorder = Recorder::new(2, 0..1);
+    recorder.words(1, b"welcome, first visitor");
+    recorder.words(1, b"welcome, second visitor");
+    let words = recorder.totals.operations.iter().map(|operation| operation.words.to_record().len());
+    assert_eq!(words.collect::<Vec<_>>(), [0, 2]);
+}
+
+#[test]
 fn an_interval_is_handed_over_whole_and_the_next_one_is_empty() {
     let mut recorder = played();
     recorder.lag(0, MS);
