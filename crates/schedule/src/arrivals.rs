@@ -253,6 +253,14 @@ mod tests {
     }
 
     #[test]
+    fn jumps_of_self_similar_rates_are_eleven_arrivals_apart() {
+        // A Pareto distribution of shape 1.4 begins at 0.4 / 1.4 of its mean.
+        let mut gaps = Gaps::new(Process::SelfSimilar { hurst: 0.8 }, Stream::new(1, 0, Purpose::Arrivals));
+        let least = (0..100_000).map(|_| gaps.draw_until_jump()).fold(f64::INFINITY, f64::min);
+        assert!((least / (9.0 / 0.81 * 0.4 / 1.4) - 1.0).abs() < 1e-3, "{least}");
+    }
+
+    #[test]
     fn the_same_seed_gives_the_same_arrivals_and_another_one_others() {
         let of = |seed| instants(Process::Poisson, &[stage(10, 50.0, 50.0)], seed);
         assert_eq!(of(3), of(3));
