@@ -293,7 +293,7 @@ def _operations(workload: Workload) -> Table:
             operation.path if workload.tool else f"{operation.method} {operation.path}{secure}",
             str(len(files)),
             str(known + (operation.document_bytes or 0) or ""),
-            f"{100 * compute_conditional_share(workload, operation):.0f}" if files else "",
+            f"{100 * compute_conditional_share(files):.0f}" if files else "",
             _limit(operation),
         )
     return table

@@ -20,7 +20,7 @@ from loadstone.model.records.workload_id import WorkloadId
 from loadstone.model.workload import CountRule, Pacing, Workload
 from loadstone.model.workload.operation import Operation, RateLimit, TimeLimit
 from loadstone.model.workload.values import TableValues
-from loadstone.run.plan.requests import compute_conditional_share
+from loadstone.run.plan import compute_conditional_share, plan_embedded_files
 from loadstone.tools.registry import find_tool
 from loadstone.workloads.catalogue import is_shipped_folder
 from loadstone.workloads.shares import Shares, compute_dispersion, compute_shares
@@ -102,7 +102,10 @@ def make_criteria(
 def _conditional_shares(workload: Workload) -> dict[str, float]:
     if workload.connections.warm_caches is not None:
         return {}
-    shares = {name: compute_conditional_share(workload, operation) for name, operation in workload.operations.items()}
+    shares = {
+        name: compute_conditional_share(plan_embedded_files(workload, operation))
+        for name, operation in workload.operations.items()
+    }
     return {name: share for name, share in shares.items() if share > 0}
 
 

@@ -1,6 +1,6 @@
 """The operations of a plan, as they are for any target. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from loadstone.model.records.units import to_nanoseconds
 from loadstone.model.workload import Workload
@@ -107,9 +107,8 @@ def plan_embedded_files(workload: Workload, operation: Operation) -> list[Json]:
     return files
 
 
-def compute_conditional_share(workload: Workload, operation: Operation) -> float:
-    """Share of requests for the page's files that are conditional; 0 for a page without files."""
-    files = plan_embedded_files(workload, operation)
+def compute_conditional_share(files: Sequence[Json]) -> float:
+    """Share of requests for a page's files that are conditional; 0 for a page without files."""
     return sum(file["conditional"] for file in files) / len(files) if files else 0.0
 
 
