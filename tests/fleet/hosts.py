@@ -106,26 +106,18 @@ class NamespaceHost:
 @contextmanager
 def namespace_hosts(names: list[str]) -> Iterator[dict[str, NamespaceHost]]:
     """So many hosts, which reach each other; all is gone when the block ends."""
-    # Each host has a /tmp of its own, so what all of them read is elsewhere.
-    folder = Path(tempfile.mkdtemp(prefix="loadstone-fleet-", dir="/var/tmp"))
-    try:
-        with _hosts_below(folder, names) as hosts:
-            yield hosts
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _hosts_below(folder: Path, names: list[str]) -> Iterator[dict[str, NamespaceHost]]:
     tag = token_hex(2)
     bridge = f"lsf{tag}"
-    key = folder / "key"
-    for made in (key, folder / "host_key"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(made)], check=True)
-    client = folder / "ssh_config"
-    known = "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n"
-    client.write_text(f"IdentityFile {key}\n{known}")
     with ExitStack() as stack:
+        # Each host has a /tmp of its own, so what all of them read is elsewhere.
+        own = tempfile.TemporaryDirectory(prefix="loadstone-fleet-", dir="/var/tmp", ignore_cleanup_errors=True)
+        folder = Path(stack.enter_context(own))
+        key = folder / "key"
+        for made in (key, folder / "host_key"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(made)], check=True)
+        client = folder / "ssh_config"
+        known = "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n"
+        client.write_text(f"IdentityFile {key}\n{known}")
         stack.callback(_ip, "link", "del", bridge)
         _ip("link", "add", bridge, "type", "bridge")
         _ip("link", "set", bridge, "up")
