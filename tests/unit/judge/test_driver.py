@@ -53,10 +53,10 @@ def test_a_driver_that_was_stopped_or_full_makes_the_run_invalid(
 
 @pytest.mark.parametrize("rule", [CheckId.DRIVER_LAG, CheckId.DRIVER_LAG_TAIL, CheckId.DRIVER_LAG_MAX])
 def test_a_driver_that_noted_no_start_makes_the_run_invalid(rule: CheckId) -> None:
-    found = check(rule, run(lag=NOTHING))
-    assert found is not None
-    assert (found.outcome, found.weight) == (Outcome.BROKEN, Weight.INVALID)
-    assert found.detail == "the driver noted no start"
+    judged = check(rule, run(lag=NOTHING))
+    assert judged is not None
+    assert (judged.outcome, judged.weight) == (Outcome.BROKEN, Weight.INVALID)
+    assert judged.detail == "the driver noted no start"
 
 
 def test_users_who_could_not_be_placed_make_the_run_invalid_unless_it_fails_anyway() -> None:
@@ -115,9 +115,9 @@ def test_other_load_beside_a_system_of_others_is_judged_where_it_is_none(share: 
 
 
 def test_other_load_beside_a_system_of_others_is_named() -> None:
-    found = check(CheckId.FOREIGN_CPU, replace(run(), foreign_cpu_pct=None, unattributed_cpu_pct=1.0))
-    assert found is not None
-    assert found.detail == (
+    judged = check(CheckId.FOREIGN_CPU, replace(run(), foreign_cpu_pct=None, unattributed_cpu_pct=1.0))
+    assert judged is not None
+    assert judged.detail == (
         "host CPU used by processes other than the driver and the target's listeners, including steal"
     )
 

@@ -334,9 +334,9 @@ def test_as_many_conditional_requests_as_declared_need_no_note(embedded: int, co
 
 def test_fewer_conditional_requests_than_declared_are_a_note() -> None:
     figures = with_files(4000, 895)  # 1,000 declared, give or take 3.29 times 31.6
-    asked = check(CheckId.CONDITIONAL_ASKED, figures, conditional_shares={"a": 0.25})
-    assert (asked.figure, asked.limit) == (pytest.approx(89.5), pytest.approx(89.59, abs=0.01))
-    assert (asked.outcome, asked.weight) == (Outcome.BROKEN, Weight.NOTE)
+    note = check(CheckId.CONDITIONAL_ASKED, figures, conditional_shares={"a": 0.25})
+    assert (note.figure, note.limit) == (pytest.approx(89.5), pytest.approx(89.59, abs=0.01))
+    assert (note.outcome, note.weight) == (Outcome.BROKEN, Weight.NOTE)
     assert judge_iteration(small_criteria(conditional_shares={"a": 0.25}), figures).verdict is Verdict.PASS
     none = check(CheckId.CONDITIONAL_ASKED, with_files(4000, 0), conditional_shares={"a": 0.25})
     assert none.figure == 0

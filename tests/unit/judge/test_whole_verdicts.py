@@ -101,7 +101,7 @@ def test_a_run_of_tiles_is_judged_to_the_word_whatever_it_lacks(before: Path, sn
 def without_right_answers(workload: WorkloadResult) -> WorkloadResult:
     """The same operations ended, none of them with a right answer."""
     (iteration,) = workload.iterations
-    wrong = tuple(replace(one, response=times(0, 0.0)) for one in iteration.figures.operations)
+    wrong = tuple(replace(operation, response=times(0, 0.0)) for operation in iteration.figures.operations)
     changed = replace(iteration, figures=replace(iteration.figures, operations=wrong))
     return replace(workload, iterations=(changed,))
 

@@ -214,8 +214,8 @@ fn words_that_all_answers_have_are_kept_for_each_operation() {
     let mut recorder = Recorder::new(2, 0..1);
     recorder.words(1, b"welcome, first visitor");
     recorder.words(1, b"welcome, second visitor");
-    let words = recorder.totals.operations.iter().map(|operation| operation.words.to_record().len());
-    assert_eq!(words.collect::<Vec<_>>(), [0, 2]);
+    let counts = recorder.totals.operations.iter().map(|operation| operation.words.to_record().len());
+    assert_eq!(counts.collect::<Vec<_>>(), [0, 2]);
 }
 
 #[test]
