@@ -11,7 +11,7 @@ FUZZ_S := 600
 SOURCES := pyproject.toml setup.py Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test packages test-rust test-python test-fast test-combinations test-all rates wheel image sites fleet-trial kvm-trial bench calibrate fuzz mutants lint format schemas docs reference checksums clean
+.PHONY: help setup demo test packages test-rust test-python test-fast test-unit test-combinations test-all rates wheel image sites fleet-trial kvm-trial bench calibrate fuzz mutants lint format schemas docs reference checksums clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
